@@ -33,15 +33,17 @@ struct TranslatorCompute {
   ComputeType type = ComputeType::fp32;
 };
 
+// Gets the translations of a line, best first.
+using TakeTranslations = std::function<void(const std::vector<LineTranslation>& translations)>;
+
 class LineTranslator {
  public:
   virtual ~LineTranslator() = default;
 
-  // The translations of each line, best first. A line without a word has none, nor has one that is not UTF-8, which the
-  // log says. first_line: the number of the first one, for messages. Throws Error naming a line that is too long, and one
-  // whose prefix is not UTF-8, has special pieces, or is longer than a translation may be.
-  virtual std::vector<std::vector<LineTranslation>> translate(std::span<const SourceLine> lines,
-                                                              std::int64_t first_line) = 0;
+  // Calls take for each line, in order. A line without a word has no translation, nor has one that is not UTF-8, which
+  // the log says. first_line: the number of the first one, for messages. Throws Error naming a line that is too long, and
+  // one whose prefix is not UTF-8, has special pieces, or is longer than a translation may be, before the first is taken.
+  virtual void translate(std::span<const SourceLine> lines, std::int64_t first_line, const TakeTranslations& take) = 0;
   virtual std::int64_t most() const = 0;  // translations of a line at most
 
   // Of all lines so far: pieces, and those that the vocabulary lacks.
@@ -55,8 +57,9 @@ struct TranslatorRequest {
   std::filesystem::path vocab;                 // in the place of the one that the first folder keeps; empty: that one
   std::shared_ptr<const Json> options;         // keys that have another value than their default, checked
   TranslatorCompute compute;
-  // Bytes of the process, or of the device where it computes on one; 0: any. So many sentences are searched together as
-  // fit, with the same translations; translate() throws Error naming a line that does not fit alone.
+  // Bytes of the process, or of the device where it computes on one; 0: any. So many sentences are searched together, and
+  // so many translations held, as fit, with the same translations; translate() throws Error naming a line that does not
+  // fit alone, and where the lines themselves do not fit.
   std::int64_t memory_limit = 0;
 };
 

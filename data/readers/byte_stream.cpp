@@ -65,13 +65,13 @@ struct ByteStream::Impl {
     return end > 0;
   }
 
-  // Reads the first two bytes, one after the other if a pipe has but one; false: there are fewer.
-  bool begins_with_two() {
-    if (!refill()) return false;
+  // Looks at the first two bytes, at the second one only where the first may be gzip's: a pipe may have but one.
+  bool begins_like_gzip() {
+    if (!refill() || block[0] != 0x1F) return false;
     while (end < 2) {
       if (!add_to_block()) return false;
     }
-    return true;
+    return block[1] == 0x8B;
   }
 
   std::size_t read_plain(char* to, std::size_t size) {
@@ -133,7 +133,7 @@ ByteStream::ByteStream(const std::filesystem::path& path) : impl_(std::make_uniq
   // A descriptor of its own: closing the stream leaves standard input open.
   s.file = standard_input ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (s.file < 0) fail(s.name, "cannot open: {}", std::strerror(errno));
-  s.gzip = s.begins_with_two() && s.block[0] == 0x1F && s.block[1] == 0x8B;
+  s.gzip = s.begins_like_gzip();
   if (s.gzip) {
     if (inflateInit2(&s.inflater, kGzipOnly) != Z_OK) fail(s.name, "cannot start unpacking");
     s.inflater_ready = true;

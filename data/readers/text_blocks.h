@@ -54,6 +54,8 @@ class TextBlocks {
 
   // A byte-order mark at the very beginning, which counts as no column; true if there was one.
   bool skip_byte_order_mark() {
+    // More than one byte is asked for only where it may be one: a pipe may have no more than a short line.
+    if (available(1) < 1 || *begin() != '\xEF') return false;
     if (available(3) < 3 || std::memcmp(begin(), "\xEF\xBB\xBF", 3) != 0) return false;
     skip(3);
     position_.column = 1;

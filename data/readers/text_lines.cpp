@@ -7,7 +7,8 @@ namespace etc::data {
 bool TextLines::append(std::string& text) {
   const std::size_t before = text.size();
   const TextPosition begin = text_.position();
-  for (bool done = false; !done && text_.available(1) > 0;) {
+  bool done = false;
+  while (!done && text_.available(1) > 0) {
     const char* end = std::find(text_.begin(), text_.end(), '\n');
     done = end != text_.end();
     const auto count = static_cast<std::size_t>(end - text_.begin()) + (done ? 1 : 0);
@@ -20,9 +21,10 @@ bool TextLines::append(std::string& text) {
           fmt::format("the line is longer than {} MiB: expected a text of lines (is it one?)", kLongestLine >> 20));
     }
   }
-  if (text_.available(1) == 0 && !text_.fault().empty()) {
-    if (!text.ends_with('\n')) text.resize(before);
-    if (text.size() == before) throw InputFault("gzip_truncated", begin, text_.fault());
+  // Not behind a whole line: looking for more would wait for it, and who writes to a pipe may wait for this line's answer.
+  if (!done && !text_.fault().empty()) {
+    text.resize(before);
+    throw InputFault("gzip_truncated", begin, text_.fault());
   }
   return text.size() > before;
 }

@@ -12,6 +12,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/process_memory.h"
 #include "etc_core/nn/attention_analysis.h"
 #include "etc_core/nn/count_memory.h"
 #include "tasks/train/inference_fit.h"
@@ -74,7 +75,16 @@ std::int64_t bytes_of_cells(const AnalysisRequest& request, const std::vector<st
   return bytes;
 }
 
-// The distributions: of every quantity, operator, layer, head and group; sums by label and distance beside them are small.
+// Probabilities by distance: so many sums of 8 bytes; when the files are written their means and rows of text, which a
+// number takes so many bytes of beside.
+std::int64_t distance_sums(const EncoderConfig& model, const AnalysisRequest& request, std::int64_t longest) {
+  const std::int64_t operators = model.has_global_tokens() ? 2 : 1;
+  return operators * model.num_hidden_layers * model.num_attention_heads * std::ssize(request.groups) *
+         (2 * reach_of(model, request, longest) + 1);
+}
+constexpr std::int64_t kWrittenBytes = 112;
+
+// The distributions: of every quantity, operator, layer, head and group; sums by label beside them are small.
 // times: how many batches like the counted one there are.
 std::int64_t bytes_of_results(const EncoderConfig& model, const AnalysisRequest& request, const QueryCounts& counts,
                               double times) {
@@ -165,7 +175,7 @@ CountedCall counted_gradients(const FedEncoder& fed, const Batch& alone) {
   };
 }
 
-// The kernel's working memory, which has no counting twin: of each thread keys of two layers, and a few numbers of 16
+// The kernel's working memory, which the counted pass does not see: of each thread keys of two layers, and a few numbers of 16
 // queries for each, at most.
 std::int64_t bytes_of_kernel(const EncoderConfig& model, std::int64_t longest) {
   const std::int64_t of_key = 4 * model.head_size() + 6 * sparse::kGroup;
@@ -197,6 +207,12 @@ std::vector<std::vector<std::int64_t>> heaviest_of(const std::vector<std::vector
   return heaviest;
 }
 
+std::int64_t longest_of(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& chosen) {
+  std::int64_t longest = 1;
+  for (const std::int64_t index : chosen) longest = std::max(longest, tokens[static_cast<std::size_t>(index)]);
+  return longest;
+}
+
 // What is held at last of the results of an analysis of these examples, by a batch of them.
 std::int64_t held_results(const FedEncoder& fed, const AnalysisRequest& request, const Batch& batch,
                           const std::vector<std::int64_t>& chosen) {
@@ -205,7 +221,8 @@ std::int64_t held_results(const FedEncoder& fed, const AnalysisRequest& request,
   for (const std::int64_t index : chosen) all += static_cast<double>(tokens[static_cast<std::size_t>(index)]);
   for (const data::LoadedExample& example : batch)
     own += static_cast<double>(tokens[static_cast<std::size_t>(example.index)]);
-  return bytes_of_results(fed.model(), request, queries_of(fed, request, batch), all / std::max(1.0, own));
+  return bytes_of_results(fed.model(), request, queries_of(fed, request, batch), all / std::max(1.0, own)) +
+         8 * distance_sums(fed.model(), request, longest_of(tokens, chosen));
 }
 
 }  // namespace
@@ -232,7 +249,8 @@ ExpectedMemory expected_memory(const FedEncoder& fed, const AnalysisRequest& req
     const Batch longest = batch_of(reader, {*std::max_element(chosen.begin(), end, shorter)});
     most = std::max(most, fit.peak(counted_gradients(fed, longest)));
   }
-  expected.peak = most + expected.results;
+  const std::int64_t written = kWrittenBytes * distance_sums(fed.model(), request, longest_of(tokens, chosen));
+  expected.peak = std::max(most, bytes_beside_buffers() + written) + expected.results;
   return expected;
 }
 
@@ -253,6 +271,12 @@ std::int64_t fitting_tokens(const FedEncoder& fed, const AnalysisRequest& reques
     fail(kMemoryOf, "the memory limit of {} is too low: {} of an example of {} tokens takes {}",
          byte_size_text(request.memory_limit), what, *longest, byte_size_text(peak));
   };
+  const std::int64_t written = kWrittenBytes * distance_sums(fed.model(), request, longest_of(tokens, chosen));
+  if (bytes_beside_buffers() + written > request.memory_limit) {
+    fail(kMemoryOf, "the memory limit of {} is too low: the tables of {} distances take {} (take a smaller --reach)",
+         byte_size_text(request.memory_limit), reach_of(fed.model(), request, longest_of(tokens, chosen)),
+         byte_size_text(written));
+  }
   require("the first layer's picture", counted_first_tokens(fed, most));
   if (computes_gradients(fed, request)) require("the gradient (--gradients)", counted_gradients(fed, most));
   return chosen_tokens;

@@ -32,7 +32,6 @@ class Collector {
     const EncoderConfig& model = fed.model();
     const Json config = model.to_json();
     radius_ = config.value("local_radius", std::int64_t{0});
-    reach_ = request.reach > 0 ? request.reach : (radius_ > 0 ? radius_ : kFullReach);
     const std::int64_t labels = config.value("relative_pos_max_distance", std::int64_t{0});
     if (model.has_global_tokens() && labels > 0) {
       member_label_ = sparse::member_id(labels);
@@ -44,6 +43,7 @@ class Collector {
     const std::int64_t window = radius_ > 0 ? std::min(most_long, 2 * radius_ + 1) : most_long;
     most_keys_[0] = static_cast<double>(window + most_global);
     most_keys_[1] = static_cast<double>(most_long + most_global);
+    reach_ = reach_of(fed_.model(), request_, most_long);
   }
 
   void add(Examples examples) {
@@ -220,6 +220,12 @@ ModelAnalysis attention_results(const std::filesystem::path& folder, const Analy
 }
 
 }  // namespace
+
+std::int64_t reach_of(const EncoderConfig& model, const AnalysisRequest& request, std::int64_t longest) {
+  if (request.reach > 0) return std::min(request.reach, std::max<std::int64_t>(1, longest - 1));
+  const std::int64_t radius = model.to_json().value("local_radius", std::int64_t{0});
+  return radius > 0 ? radius : kFullReach;
+}
 
 ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request) {
   const StopSignal listening;

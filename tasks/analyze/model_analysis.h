@@ -30,6 +30,10 @@ struct AnalysisRequest {
   std::int64_t memory_limit = 0;            // of the process, in bytes; 0: none
 };
 
+// The reach of an analysis whose longest example has so many long tokens: what was asked for as far as there are such
+// distances; else the window's radius, of full attention 128.
+std::int64_t reach_of(const EncoderConfig& model, const AnalysisRequest& request, std::int64_t longest);
+
 // Rows of a table of relative positions: |rel| and rel_bias by label and head.
 struct TableNorms {
   std::string name;  // of the parameter

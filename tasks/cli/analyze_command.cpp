@@ -26,8 +26,8 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
-#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/run_config.h"
 
 namespace etc::cli {
@@ -89,7 +89,7 @@ void check_output(const AnalyzeOptions& options) {
 void check_paths(const AnalyzeOptions& options, const std::vector<fs::path>& folders) {
   CommandPaths paths(kWhere);
   paths.reads("--data", options.data);
-  for (const fs::path& folder : folders) paths.reads_folder("--model", folder);
+  for (const fs::path& folder : folders) paths.reads_model("--model", folder);
   paths.replaces_folder("--output", options.output);
   paths.check();
 }
@@ -177,7 +177,7 @@ void run_document(const AnalyzeOptions& options) {
   paths.reads("--data", options.data);
   paths.reads("--input", options.input);
   paths.reads("--vocab", options.vocab);
-  paths.reads_folder("--model", options.model);
+  paths.reads_model("--model", options.model);
   paths.writes("--output", options.output);
   paths.check();
   std::error_code none;
@@ -213,13 +213,27 @@ void print_forecast(const std::vector<fs::path>& folders, const analyze::Analysi
   }
 }
 
-void run_analyze(AnalyzeOptions& options) {
+// Of what an option says nothing is a mistake: of a page, of numbers.
+void refuse_others(const Command& command, bool page) {
+  const std::vector<std::string> of_page = {"--layers", "--top"};
+  const std::vector<std::string> of_numbers = {"--examples", "--seed",  "--groups",    "--base",
+                                               "--reach",    "--exact", "--all-heads", "--gradients"};
+  for (const std::string& name : command.given()) {
+    const std::vector<std::string>& others = page ? of_numbers : of_page;
+    if (std::find(others.begin(), others.end(), name) == others.end()) continue;
+    if (page) fail_usage(kWhere, "{} is no option of --document: a page shows one example", name);
+    fail_usage(kWhere, "{} needs --document", name);
+  }
+}
+
+void run_analyze(const Command& command, AnalyzeOptions& options) {
   require_one_process(kWhere, "this command");
   if (options.threads > 0) set_thread_count(options.threads);
   open_device(kDefaultDevice);
   options.model = model_folder(options.model);
   for (std::string& more : options.compare) more = model_folder(more);
   if (options.output.empty() && !options.forecast) fail_usage(kWhere, "expected --output: a folder to write");
+  refuse_others(command, options.document >= 0);
   if (options.document >= 0) return run_document(options);
   if (!options.vocab.empty()) fail_usage(kWhere, "--vocab needs --document: nothing else shows text");
   if (!options.input.empty() || options.part > 0)
@@ -297,7 +311,7 @@ void add_analyze_command(Program& program) {
   command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
   command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
   command.footer(kExamples);
-  command.action([options] { run_analyze(*options); });
+  command.action([options, command] { run_analyze(command, *options); });
 }
 
 }  // namespace etc::cli

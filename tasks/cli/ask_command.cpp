@@ -15,9 +15,9 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/inference/document_model.h"
-#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
 #include "tasks/text/json_field.h"
+#include "tasks/train/model_folder.h"
 
 namespace etc::cli {
 
@@ -119,7 +119,7 @@ std::string phrases_text(const Json& answer) {
 
 void check_paths(const char* where, const DocumentOptions& options) {
   CommandPaths paths(where);
-  paths.reads_folder("--model", options.model);
+  paths.reads_model("--model", options.model);
   paths.reads("--vocab", options.vocab);
   for (const std::string& document : options.documents) paths.reads_or_standard_input("the document", document);
   paths.check();
@@ -129,8 +129,9 @@ void check_paths(const char* where, const DocumentOptions& options) {
 void run_documents(const char* where, bool asks, const DocumentOptions& options) {
   check_paths(where, options);
   if (options.threads > 0) set_thread_count(options.threads);
-  RecordModel model(where, model_options(options));
-  require_documents(model, asks, where);
+  RecordModelOptions wanted = model_options(options);
+  wanted.use = asks ? DocumentUse::ask : DocumentUse::keyphrases;
+  RecordModel model(where, wanted);
   for (const std::string& name : options.documents) {
     const std::string document = read_document(name);
     const std::string said = data::raw_file_text(name);

@@ -8,6 +8,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/output_target.h"
+#include "tasks/train/run_directory.h"
 
 namespace etc::cli {
 
@@ -89,6 +90,14 @@ void CommandPaths::reads_folder(const std::string& option, const fs::path& folde
   reads(option, folder);
   std::error_code ignored;  // what is no folder is left to who reads it
   for (const auto& entry : fs::directory_iterator(folder, ignored)) reads(option, entry.path());
+}
+
+void CommandPaths::reads_model(const std::string& option, const fs::path& folder) {
+  reads_folder(option, folder);
+  std::error_code none;  // it is not there: whoever reads it says so
+  const fs::path run = fs::canonical(folder, none).parent_path();
+  if (run.empty() || !is_run_folder(run)) return;
+  for (const fs::path& file : files_of_run(run)) reads(option, file);
 }
 
 void CommandPaths::reads_splitter(const std::string& option, const std::string& setting) {

@@ -21,6 +21,8 @@ class CommandPaths {
   void reads_or_standard_input(const std::string& option, const std::filesystem::path& path);  // "-"
   // Everything that lies directly in a folder: a model directory.
   void reads_folder(const std::string& option, const std::filesystem::path& folder);
+  // A model folder, and where it is the checkpoint of a run, that run's own files.
+  void reads_model(const std::string& option, const std::filesystem::path& folder);
   // The folder of a setting "punkt:FOLDER"; other settings name none.
   void reads_splitter(const std::string& option, const std::string& setting);
   void learns_splitter(const std::string& option, const std::string& setting);

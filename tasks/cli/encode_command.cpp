@@ -22,10 +22,10 @@
 #include "tasks/cli/encode_text.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
-#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
 #include "tasks/prepare/bytes.h"
 #include "tasks/train/inference_fit.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -219,17 +219,32 @@ void check_paths(const EncodeOptions& options) {
   paths.reads("--data", options.data);
   for (const std::string& text : options.text.inputs) paths.reads_or_standard_input("--text", text);
   paths.reads("--vocab", options.vocab);
-  paths.reads_folder("--model", options.model);
+  paths.reads_model("--model", options.model);
   paths.writes_or_standard_output("--output", options.output);
+  if (!options.text.inputs.empty()) {
+    EncodeTextOptions text = options.text;
+    text.output = options.output;
+    paths.writes("--output (its offsets)", offsets_file(text));
+  }
   paths.writes("--trace", options.profile.trace);
   paths.check();
 }
 
-void run_encode(const EncodeOptions& options) {
+// Options that say nothing of this kind of input are mistakes.
+void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& others) {
+  for (const std::string& name : command.given()) {
+    if (std::find(others.begin(), others.end(), name) != others.end())
+      fail_usage("etc encode", "{} is no option of {}", name, kind);
+  }
+}
+
+void run_encode(const Command& command, const EncodeOptions& options) {
   const bool of_text = !options.text.inputs.empty();
   if (!options.inputs.empty() + !options.data.empty() + of_text != 1)
     fail_usage("etc encode", "expected either --inputs or --data, or --text");
   if (of_text && options.all_layers) fail_usage("etc encode", "--all-layers goes with --inputs or --data");
+  if (!of_text) refuse_others(command, "--data or --inputs", {"--states", "--max-long-tokens", "--vocab"});
+  if (options.data.empty()) refuse_others(command, "--text or --inputs", {"--allow-incomplete"});
   if (!of_text && options.output == "-") fail_usage("etc encode", "--output: expected a file, - goes with --text");
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
@@ -286,9 +301,9 @@ void add_encode_command(Program& program) {
                "also the states after the embedding stage and every layer, and with residual attention the scores "
                "carried after each layer");
   add_inference_options(command, *options);
-  command.action([options] {
+  command.action([options, command] {
     options->model = model_folder(options->model);
-    run_encode(*options);
+    run_encode(command, *options);
   });
 }
 

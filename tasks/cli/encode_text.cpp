@@ -79,9 +79,9 @@ class NpyOutput final : public StatesOutput {
 
   void finish() override {
     write_npy(options_.output, "<f4", fmt::format("{}, {}", offsets_.back(), columns_), numbers_);
-    if (options_.states == "mean") return;
+    if (offsets_file(options_).empty()) return;
     const std::string bytes(reinterpret_cast<const char*>(offsets_.data()), sizeof(std::int64_t) * offsets_.size());
-    write_npy(options_.output + ".offsets.npy", "<i8", fmt::format("{},", offsets_.size()), bytes);
+    write_npy(offsets_file(options_), "<i8", fmt::format("{},", offsets_.size()), bytes);
   }
 
  private:
@@ -262,6 +262,10 @@ class TextWindows {
 };
 
 }  // namespace
+
+std::string offsets_file(const EncodeTextOptions& options) {
+  return options.output.ends_with(".npy") && options.states != "mean" ? options.output + ".offsets.npy" : "";
+}
 
 void encode_texts(const TextEncoder& encoder, const EncodeTextOptions& options) {
   if (options.states == "global" && !encoder.model().has_global_tokens())

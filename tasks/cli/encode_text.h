@@ -14,6 +14,9 @@ struct EncodeTextOptions {
   std::string output;               // "-" or *.jsonl, *.json, *.npy, *.h5
 };
 
+// The second file of NumPy's form; "" where there is none.
+std::string offsets_file(const EncodeTextOptions& options);
+
 // A text is a JSON string or an object with "text" and, if wanted, "id"; without one its id is its number from 0. Of
 // each text in order
 //   JSON lines  {"id", "tokens": {"read", "cut"}, "states": [H] (mean), [L][H] or [G][H]}, written before the next text is

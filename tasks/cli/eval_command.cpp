@@ -9,11 +9,11 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
-#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/released_model.h"
 #include "tasks/train/stop_signal.h"
 
@@ -37,7 +37,7 @@ struct EvalOptions : InferenceOptions {
 
 void check_paths(const EvalOptions& options) {
   CommandPaths paths("etc eval");
-  paths.reads_folder("--model", options.model);
+  paths.reads_model("--model", options.model);
   paths.reads("--data", options.data);
   paths.reads("--vocab", options.vocab);
   paths.reads("--predictions", options.predictions);
@@ -147,6 +147,9 @@ void evaluate(const EvalOptions& options) {
       fail_usage("etc eval", "--memory-limit goes with --model: a file is only scored");
     if (options.profile.wanted())
       fail_usage("etc eval", "--profile and --trace go with --model: a file is only scored");
+    if (!options.vocab.empty()) fail_usage("etc eval", "--vocab goes with --model: a file is only scored");
+    if (options.compute != kDefaultCompute || options.scores != kDefaultScores || options.device != kDefaultDevice)
+      fail_usage("etc eval", "--compute, --scores and --device go with --model: a file is only scored");
     if (processes().first()) score_file(options);
     from_first(processes(), "");  // scores are counted by one process
     return;

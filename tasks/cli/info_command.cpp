@@ -39,15 +39,16 @@ constexpr const char* kExamples = R"(Examples:
   etc info run/best/model.safetensors
   etc info tasks/configs/wikihop_base.json --forecast
 
-Known are the folders of runs, models and exported models, configurations, prediction files and other JSON (*.json),
+Known are the folders of runs, models, exported models and other programs' models, configurations, prediction files and other JSON (*.json),
 metrics, reports, n-best answers, predictions of OpenKP and other JSON lines (*.jsonl), weights and the state of a run (*.safetensors), prepared data, hidden states and other arrays (*.h5), tables
 (*.csv) and TensorBoard events.)";
 
-// Which part of the model a tensor belongs to, by its name of etc-core 12.
-const char* group_of(const std::string& name) {
+// Which part of the model a tensor belongs to, by its name: ours (etc-core 12), or PyTorch's, with dots between the parts.
+const char* group_of(std::string name) {
+  std::replace(name.begin(), name.end(), '.', '/');
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
   if (has("layer_norm") || has("LayerNorm")) return "layer norms";
-  if (has("emb_lookup") || has("/embeddings/")) return "embeddings";
+  if (has("emb_lookup") || has("embeddings/")) return "embeddings";
   if (has("/relative_")) return "relative tables";
   if (has("_projection/") || has("attention/")) return "attention projections";
   if (has("feed_forward") || has("intermediate/dense") || has("/output/dense")) return "feed-forward";
@@ -181,10 +182,28 @@ void describe_export(const std::filesystem::path& folder) {
   print_groups(tensors);
 }
 
+// A model as others keep it, such as the BERT that `etc convert --to bert` writes: its own configuration and tensors.
+void describe_foreign(const std::filesystem::path& folder, const Json& config) {
+  const auto source = convert::open_tensors(folder);
+  std::vector<std::pair<std::string, std::int64_t>> tensors;
+  for (const auto& [name, tensor] : source->tensors()) tensors.emplace_back(name, tensor.count());
+  print_entry("model of another program", folder.string());
+  print_entry("weights", source->where());
+  print_keys("", config);
+  print_groups(tensors);
+}
+
 void describe_folder(const std::filesystem::path& folder) {
   if (is_run_folder(folder)) return describe_run(folder);
   if (!std::filesystem::exists(folder / "config.json") && std::filesystem::exists(folder / "etc_config.json")) {
     return describe_export(folder);
+  }
+  if (!std::filesystem::exists(folder / "config.json")) {
+    fail_usage("etc info", "{}: expected the folder of a run, a model or an exported model: it has no config.json",
+               folder.string());
+  }
+  if (const Json config = read_json_file(folder / "config.json"); config.is_object() && !config.contains("model")) {
+    return describe_foreign(folder, config);
   }
   const Json document = read_model_config(folder);
   const ModelConfig config = read_encoder_config(folder);
@@ -258,6 +277,7 @@ void print_forecast(const std::filesystem::path& path) {
   sweep.lengths = {512, 1024, 2048, 4096, 8192, 16384};
   const std::int64_t positions = sweep.model->max_absolute_position_embeddings;  // 0: any length will do
   std::erase_if(sweep.lengths, [&](std::int64_t length) { return positions > 0 && length > positions; });
+  if (sweep.lengths.empty()) sweep.lengths = {positions};
   sweep.residual = {!sweep.model->use_residual_attention ? "off" : sweep.model->use_running_mean ? "mean" : "sum"};
   const bool pair = dynamic_cast<const Seq2SeqConfig*>(&*sweep.model) != nullptr;
   const char* const what = pair ? "pair of a source and a target of this length each" : "example";

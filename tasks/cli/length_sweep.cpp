@@ -13,9 +13,11 @@
 #include <set>
 #include <string_view>
 
+#include "etc_core/base/byte_size.h"
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/nn/count_memory.h"
@@ -116,6 +118,7 @@ class CallProgress {
     progress_.update(done_, fmt::format("{}, {} of {}", point_, number, repeats));
   }
   void end_call() { ++done_; }
+  const std::string& point() const { return point_; }
   void finish() { progress_.update(done_); }
 
  private:
@@ -155,6 +158,11 @@ void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progr
   }
   row.seconds = {median(seconds), median(cpu_seconds)};
   row.memory = measured_memory(options.device);
+  if (!fits(options, row.memory)) {
+    log::warn("{}: took {}, more than the limit of {} and the {} that were expected", progress.point(),
+              byte_size_text(row.memory.peak()), byte_size_text(options.memory_limit),
+              byte_size_text(row.forecast.peak()));
+  }
   row.tokens_per_second = static_cast<double>(row.length) / row.seconds.wall;
 }
 

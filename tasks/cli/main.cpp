@@ -77,7 +77,9 @@ int guarded_run(int argc, char** argv, std::string& message) {
 
 int main(int argc, char** argv) {
   reserve_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error with a message, not the end without a word
+  // A reader that went away, and a file beyond the limit of its size, are errors with a message, not the end without a
+  // word.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   etc::log::to_stderr();
   std::string message;
   int code = 1;

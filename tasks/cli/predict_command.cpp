@@ -14,13 +14,13 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
-#include "tasks/inference/model_folder.h"
 #include "tasks/inference/raw_predictor.h"
 #include "tasks/inference/raw_preparation.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/released_model.h"
 #include "tasks/train/stop_signal.h"
 
@@ -33,6 +33,8 @@ namespace fs = std::filesystem;
 constexpr const char* kWhere = "etc predict";
 constexpr const char* kStopped = "etc predict: stopped before the end; no prediction file was written";
 
+constexpr std::int64_t kDefaultAnswers = 10;
+
 struct PredictOptions : InferenceOptions {
   std::string model;
   std::string task;
@@ -43,7 +45,7 @@ struct PredictOptions : InferenceOptions {
   std::string splitter;
   std::string output;
   std::string n_best_output;
-  std::int64_t n_best = 10;
+  std::int64_t n_best = kDefaultAnswers;
   std::string null_odds_output;
   std::string submission;
   std::int64_t show = 0;
@@ -52,7 +54,7 @@ struct PredictOptions : InferenceOptions {
 
 void check_paths(const PredictOptions& options) {
   CommandPaths paths(kWhere);
-  paths.reads_folder("--model", options.model);
+  paths.reads_model("--model", options.model);
   paths.reads("--data", options.data);
   for (const std::string& input : options.input) paths.reads_or_standard_input("--input", input);
   paths.reads("--vocab", options.vocab);
@@ -146,6 +148,10 @@ void check_options(const PredictOptions& options) {
   if (!options.answers.empty() && writes_files(options)) {
     fail_usage(kWhere, "--answers goes without --output, --n-best-output and --null-odds-output: run it on its own");
   }
+  if (options.n_best != kDefaultAnswers && options.n_best_output.empty())
+    fail_usage(kWhere, "--n-best: expected --n-best-output FILE beside it, where several answers are written");
+  if (!options.splitter.empty() && options.input.empty())
+    fail_usage(kWhere, "--splitter goes with --input: prepared data are cut already");
   if (options.show == 0 && !writes_files(options) && options.answers.empty()) {
     fail_usage(kWhere, "expected --output FILE (- for standard output)");
   }

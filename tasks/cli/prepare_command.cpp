@@ -151,7 +151,14 @@ void take_inputs(PrepareOptions& options, const std::string& task, const prepare
   fail_usage("etc prepare", "expected a --target file for each --source file, got {} and {}", sources, targets);
 }
 
+void require_vocab(const std::filesystem::path& vocab) {
+  std::error_code error;
+  if (std::filesystem::status(vocab, error).type() != std::filesystem::file_type::not_found) return;
+  fail_usage("etc prepare", "--vocab {}: no such file", vocab.string());
+}
+
 void check_paths(const PrepareOptions& options, const Json& settings) {
+  require_vocab(options.vocab);
   CommandPaths paths("etc prepare");
   add_inputs(options, paths);
   paths.reads("--vocab", options.vocab);
@@ -207,6 +214,13 @@ void check_given(const PrepareOptions& options) {
                                                 {"--output", options.forecast || !options.run.output.empty()}};
   for (const auto& [name, there] : given) {
     if (!there) fail_usage("etc prepare", "{} is required", name);
+  }
+  if (options.run.output == "-") {
+    fail_usage("etc prepare", "--output -: {} cannot go to standard output: expected a file name",
+               learn ? "a vocabulary" : "an HDF5 file");
+  }
+  if (options.run.report == "-") {
+    fail_usage("etc prepare", "--report -: the summary goes to standard output: expected a file name");
   }
 }
 
@@ -328,7 +342,8 @@ void add_prepare_command(Program& program) {
   const Command command = program.add("prepare", "turn a raw dataset into an HDF5 data set of features");
   command.footer(kExamples);
   command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
-  command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)");
+  command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)")
+      .one_of({"train", "dev", "test"});
   command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
   command.option("--vocab", options->vocab,
                  "WordPiece vocabulary, SentencePiece model (*.model), byte-level BPE (vocab.json), one learned for "

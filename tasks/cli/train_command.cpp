@@ -25,13 +25,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kLinkMegabits = 10'000, kLinkMicroseconds = 50;
+
 struct TrainOptions {
   std::string config;
   std::string output;
   std::string resume;
   bool forecast = false;
   int processes = 0;  // of the forecast; 0: not given
-  std::int64_t link_megabits = 10'000, link_microseconds = 50;
+  std::int64_t link_megabits = kLinkMegabits, link_microseconds = kLinkMicroseconds;
   std::string memory_limit;
   ProfileOption profile;
   GivenOptions given;
@@ -47,6 +49,11 @@ std::optional<fs::path> config_file(const TrainOptions& options) {
     fail_usage("etc train", "--resume takes the run's own configuration: leave --config out");
   }
   if (options.resume.empty()) return options.config.empty() ? std::nullopt : std::optional<fs::path>(options.config);
+  const fs::path run = fs::absolute(fs::path(options.resume) / ".").parent_path().parent_path();
+  if (fs::exists(fs::path(options.resume) / "model.safetensors") && is_run_folder(run)) {
+    fail_usage("etc train", "--resume {}: expected a run, got one of its checkpoints (--resume {})", options.resume,
+               run.string());
+  }
   const fs::path file = fs::path(options.resume) / "config.json";
   if (!fs::exists(file)) fail(options.resume, "there is no run to resume: config.json is missing");
   return file;
@@ -61,6 +68,13 @@ RunConfig resolve(const TrainOptions& options, const Json& given) {
   if (options.processes > 0 && !options.forecast) {
     fail_usage("etc train", "--processes goes with --forecast: mpirun starts processes (mpirun -n {} etc train …)",
                options.processes);
+  }
+  if (options.processes == 0 &&
+      (options.link_megabits != kLinkMegabits || options.link_microseconds != kLinkMicroseconds)) {
+    fail_usage("etc train", "--link-megabits and --link-microseconds go with --forecast --processes R");
+  }
+  if (options.forecast && options.profile.wanted()) {
+    fail_usage("etc train", "--profile and --trace go without --forecast, which computes no step");
   }
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
   if (!options.resume.empty()) require_data_files(config.data, file->string());

@@ -17,10 +17,10 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
-#include "tasks/inference/model_folder.h"
 #include "tasks/n_best_file.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -43,7 +43,7 @@ struct TranslateCommand {
 
 void check_paths(const TranslateCommand& options) {
   CommandPaths paths(kWhere);
-  for (const std::string& model : options.models) paths.reads_folder("--model", model);
+  for (const std::string& model : options.models) paths.reads_model("--model", model);
   paths.reads("--vocab", options.vocab);
   paths.reads_or_standard_input("--input", options.input);
   paths.reads("--prefix", options.prefix);
@@ -141,10 +141,10 @@ void translate_text(LineTranslator& translator, const TranslateCommand& options)
     const std::vector<SourceLine> lines = text.next(options.window);
     if (lines.empty()) break;
     if (StopSignal::requested()) throw Interrupted(std::string(kWhere) + ": stopped before the end");
-    for (const auto& found : translator.translate(lines, done + 1)) {
+    translator.translate(lines, done + 1, [&](const std::vector<LineTranslation>& found) {
       if (output) output->write((found.empty() ? std::string() : found.front().text) + "\n");
       n_best.add(std::to_string(++done), answers_of(found, n_best.count()));
-    }
+    });
     progress.update(done);
   }
   progress.finish();
@@ -173,6 +173,9 @@ void run_translate(TranslateCommand& options) {
   }
   if (options.n_best > 0 && options.n_best_output.empty()) {
     fail_usage(kWhere, "--n-best: expected --n-best-output FILE, where they are written");
+  }
+  if (options.input == data::kStandardInput && options.prefix == data::kStandardInput) {
+    fail_usage(kWhere, "--prefix: expected a file, as --input reads standard input already");
   }
   TranslatorRequest request;
   for (std::string& model : options.models) request.folders.emplace_back(model = model_folder(model));
@@ -229,8 +232,9 @@ void add_translate_command(Program& program) {
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
   add_compute_option(command, options->compute);
   add_device_option(command, options->device);
-  add_memory_option(command, options->memory_limit,
-                    "search fewer sentences together where it takes that, with the same translations");
+  add_memory_option(
+      command, options->memory_limit,
+      "search fewer sentences together, in parts of a window, where it takes that, with the same translations");
   command.flag("--forecast", options->forecast, "only say how much memory translating the text would take at most");
   add_profile_option(command, options->profile);
   command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);

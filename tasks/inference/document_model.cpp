@@ -1,6 +1,8 @@
 #include "tasks/inference/document_model.h"
 
+#include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tasks/registry.h"
 
 namespace etc {
@@ -22,15 +24,15 @@ DocumentUse document_use(const std::string& task) {
   return kind->asks ? DocumentUse::ask : DocumentUse::keyphrases;
 }
 
-void require_documents(const RecordModel& model, bool asks, const std::string& where) {
-  if (document_use(model.task()) == (asks ? DocumentUse::ask : DocumentUse::keyphrases)) return;
+void require_documents(const std::filesystem::path& folder, const std::string& task, DocumentUse use,
+                       const std::string& where) {
+  if (document_use(task) == use) return;
   std::vector<std::string> able;
   for (const TaskEntry& entry : task_entries()) {
-    if (entry.documents.make != nullptr && entry.documents.asks == asks) able.push_back(entry.name);
+    if (document_use(entry.name) == use) able.push_back(entry.name);
   }
-  fail_usage(where,
-             "--model: expected a model of {}, got one of {} (etc predict --input reads that task's own records)",
-             fmt::join(able, " or "), model.task());
+  fail_usage(where, "--model: expected a model of {}, got one of {}{}", alternatives(able), task,
+             answers_records(folder) ? " (etc predict --input reads that task's own records)" : "");
 }
 
 AskedDocument::AskedDocument(const RecordModel& model, std::string_view document, data::DocumentForm form,
@@ -38,6 +40,9 @@ AskedDocument::AskedDocument(const RecordModel& model, std::string_view document
   data::require_text(document, name);
   const DocumentKind* kind = documents_of(model.task());
   if (kind == nullptr) fail_usage(name, "a model of {} reads no documents", model.task());
+  if (const auto at = data::invalid_utf8(question)) {
+    fail_usage(name, "expected a question in UTF-8, got one whose byte {} is not", *at);
+  }
   if (kind->asks && model.tokenizer().encode_ids(question).empty()) {
     fail_usage(name, "expected a question with a word in it, got {}",
                question.empty() ? "none" : "\"" + question + "\"");

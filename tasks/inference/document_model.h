@@ -14,14 +14,12 @@
 
 namespace etc {
 
-enum class DocumentUse { none, ask, keyphrases };
-
 // What a task does with documents.
 DocumentUse document_use(const std::string& task);
 
-// Throws UsageError where the model's task does not answer questions about documents (asks), or finds no key phrases in
-// them (not asks), naming those that do.
-void require_documents(const RecordModel& model, bool asks, const std::string& where);
+// Throws UsageError where the task of the model in this folder has not this use, naming those that have.
+void require_documents(const std::filesystem::path& folder, const std::string& task, DocumentUse use,
+                       const std::string& where);
 
 // A document that a model is asked about: prepared as a record, answered by whoever computes the answer to its examples.
 class AskedDocument : NotCopied {
@@ -29,7 +27,7 @@ class AskedDocument : NotCopied {
   // question  empty where the task asks none
   // name      of the document in messages
   // Thread-safe, with one model. Throws Error where the document is no text (data::require_text) or has none but tags,
-  // UsageError where the question has no token or the model's task reads no documents.
+  // UsageError where the question is not UTF-8 or has no token, or the model's task reads no documents.
   AskedDocument(const RecordModel& model, std::string_view document, data::DocumentForm form,
                 const std::string& question, const std::string& name);
 

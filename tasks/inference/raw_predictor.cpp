@@ -30,7 +30,18 @@ void RawPredictor::predict(const fs::path& input, const std::function<void(std::
   if (end.fault) fail(where_, "{}: {}", end.fault->code(), end.fault->what());
 }
 
+// Of a prediction file, which names every record once: only the first record of an id has a place in it, as in prepared
+// data. Tasks that choose among the records of an id leave that to their own file.
+void RawPredictor::refuse_repeated(prepare::PassRecord& record) {
+  const std::string& id = record.converted.id;
+  if (sink_.predictions == nullptr || id.empty() || preparation_.unique_field() != nullptr) return;
+  const auto [first, fresh] = first_of_id_.try_emplace(id, fmt::format("record {} of {}", record.index, where_));
+  if (fresh) return;
+  record.converted.faults.reject("id", "duplicate_id", fmt::format("the id was first seen at {}", first->second));
+}
+
 void RawPredictor::take(prepare::PassRecord&& record) {
+  refuse_repeated(record);
   const prepare::FaultList& faults = record.converted.faults;
   std::string error;
   for (const data::Fault& fault : faults.rows()) {

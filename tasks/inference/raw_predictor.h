@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "etc_core/comm/communicator.h"
@@ -57,6 +58,7 @@ class RawPredictor {
     Json error;  // null: there are examples
   };
 
+  void refuse_repeated(prepare::PassRecord& record);
   void take(prepare::PassRecord&& record);
   void flush();  // outside of parallel loops, so that the model has all threads
   std::vector<ExampleRange> records_with_examples() const;
@@ -78,6 +80,7 @@ class RawPredictor {
   std::vector<Record> records_;
   std::vector<data::LoadedExample> waiting_;
   std::vector<data::Fault> refused_records_;
+  std::unordered_map<std::string, std::string> first_of_id_;  // where each id was first seen
   std::int64_t done_ = 0, refused_ = 0;
 };
 

@@ -3,11 +3,13 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
-#include "tasks/inference/model_folder.h"
+#include "tasks/inference/document_model.h"
 #include "tasks/inference/raw_preparation.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/fed_encoder.h"
+#include "tasks/train/model_folder.h"
+#include "tasks/train/run_config.h"
 
 namespace etc {
 
@@ -21,9 +23,12 @@ bool answers_records(const std::filesystem::path& folder) {
 RecordModel::RecordModel(std::string where, const RecordModelOptions& options) : where_(std::move(where)) {
   const std::filesystem::path folder = model_folder(options.model);
   device_ = open_device(options.device).device;
+  const std::string named = named_task(read_model_config(folder));  // none: open_model says what is expected
+  if (!named.empty() && options.use != DocumentUse::none) require_documents(folder, named, options.use, where_);
   loaded_ = open_model(folder, {options.vocab, options.task});
   TaskModel& model = *loaded_.model;
   task_ = task_name(model.task_section);
+  require_answers(*model.task, task_, where_);
   preparation_ = make_raw_preparation(where_, loaded_, folder, options.splitter);
   const bool lower_case = loaded_.data.preprocess_config.value("do_lower_case", true);
   tokenizer_ = data::load_tokenizer(loaded_.vocab, {.do_lower_case = lower_case});
@@ -58,7 +63,6 @@ std::vector<data::LoadedExample> RecordModel::prepare_text(std::string text, con
 }
 
 Json RecordModel::answer(Examples examples, const std::string& what) {
-  require_answers(*running_->model.task, task_, where_);
   return answer_of(*running_, examples, what);
 }
 

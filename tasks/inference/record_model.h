@@ -20,6 +20,9 @@
 
 namespace etc {
 
+// What a task does with a person's own documents (document_model.h).
+enum class DocumentUse { none, ask, keyphrases };
+
 struct RecordModelOptions {
   std::filesystem::path model;  // a model folder, or a run, whose best checkpoint is taken
   std::filesystem::path vocab;  // in the place of the vocabulary that the folder keeps; empty: that one
@@ -28,6 +31,8 @@ struct RecordModelOptions {
   std::string device = "cpu";
   std::string compute = "fp32", scores = "int32";
   std::int64_t memory_limit = 0;  // bytes; 0: none
+  // What the model's task must do with documents; none: answers to raw records are enough.
+  DocumentUse use = DocumentUse::none;
 };
 
 // Whether the model of this folder has answers to single raw records: it has a task's head, and the task has them.
@@ -35,7 +40,9 @@ bool answers_records(const std::filesystem::path& folder);
 
 class RecordModel : NotCopied {
  public:
-  // where: what messages begin with, "etc ask". Throws as open_model(), make_raw_preparation() and load_weights() do.
+  // where: what messages begin with, "etc ask". Throws UsageError on a model of a task without such a use, or without
+  // answers, before anything of it is read that only models with answers have; else as open_model(),
+  // make_raw_preparation() and load_weights() do.
   RecordModel(std::string where, const RecordModelOptions& options);
 
   const std::string& task() const { return task_; }
@@ -51,7 +58,7 @@ class RecordModel : NotCopied {
   // The same of the record as its text: one JSON value. Throws InputFault where it is no JSON. Thread-safe, as prepare().
   std::vector<data::LoadedExample> prepare_text(std::string text, const std::string& what) const;
 
-  // The answer to a record's examples (tasks/ANSWERS.md). Throws UsageError where the task has none.
+  // The answer to a record's examples (tasks/ANSWERS.md).
   Json answer(Examples examples, const std::string& what);
 
  private:

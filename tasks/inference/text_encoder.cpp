@@ -5,20 +5,24 @@
 #include "data/text/document.h"
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/seq2seq/config.h"
 #include "tasks/feed/batch.h"
+#include "tasks/registry.h"
 #include "tasks/text/special_pieces.h"
 #include "tasks/train/kept_files.h"
 #include "tasks/train/model.h"
+#include "tasks/train/run_config.h"
 
 namespace etc {
+
+namespace fs = std::filesystem;
 
 namespace {
 
 constexpr std::int64_t kUsualLength = 4096;
 constexpr std::int32_t kSentenceId = 1;  // vocabulary id of a sentence's global token (pretraining 2.2)
 
-std::filesystem::path vocabulary_of(const TextEncoderOptions& options, const DataIdentity& data,
-                                    const std::string& where) {
+fs::path vocabulary_of(const TextEncoderOptions& options, const DataIdentity& data, const std::string& where) {
   if (!options.vocab.empty()) return options.vocab;
   if (data.vocab_file.empty())
     fail_usage(where, "--text needs --vocab: the model's folder {} holds no vocabulary", options.model.string());
@@ -49,9 +53,26 @@ std::vector<float> mean_of(const Tensor& states, std::span<const std::int32_t> s
   return mean;
 }
 
+// Throws UsageError on a model of another task than reads texts one by one: its vocabulary has no [CLS] or [SEP], and that
+// this is missing would not say what is wrong.
+void require_reads_texts(const fs::path& folder, const EncoderConfig& config, const std::string& where) {
+  const std::string task = named_task(read_model_config(folder));
+  constexpr const char* kExpected = "--model: expected an encoder that reads texts";
+  for (const TaskEntry& entry : task_entries()) {
+    if (entry.name != task) continue;
+    if (entry.translator.open != nullptr) {
+      fail_usage(where, "{}, got a model of {} (etc translate reads lines with it)", kExpected, task);
+    }
+    if (entry.task.texts_go_on) fail_usage(where, "{}, got a model of {}", kExpected, task);
+  }
+  if (dynamic_cast<const Seq2SeqConfig*>(&config) == nullptr) return;
+  fail_usage(where, "{}, got an encoder-decoder (etc translate reads lines with it)", kExpected);
+}
+
 // Of a model folder, whose encoder may be in memory already.
 TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& where, Encoder* in_memory) {
   const ModelConfig config = read_encoder_config(options.model);
+  require_reads_texts(options.model, *config, where);
   const DataIdentity data = DataIdentity::of(read_model_config(options.model));
   TextEncoderParts parts{{}, config, {}, data, vocabulary_of(options, data, where), options.model};
   if (in_memory != nullptr) {

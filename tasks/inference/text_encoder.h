@@ -78,8 +78,9 @@ Json states_answer(const Json& id, const EncodedText& text, const std::string& s
 
 class TextEncoder : NotCopied {
  public:
-  // where: what messages begin with, "etc encode". Throws UsageError where there is no vocabulary or the length has no
-  // room for a word; Error on damaged files and another vocabulary than the model's.
+  // where: what messages begin with, "etc encode". Throws UsageError on a model that reads no texts (an encoder-decoder, a
+  // language model), where there is no vocabulary or the length has no room for a word; Error on damaged files and
+  // another vocabulary than the model's.
   TextEncoder(std::string where, const TextEncoderOptions& options);
   // Of an encoder that is there already, released (Encoder::release_kernels); options.model and options.vocab say
   // nothing.

@@ -147,8 +147,8 @@ enum class DocumentForm { automatic, plain, markdown, html };  // automatic: by 
 
 class LONGETC_API Model {
  public:
-  // A model folder, or a run, whose best checkpoint is taken. Its configuration is read and checked at once; the weights
-  // are, once, by the first call that needs them.
+  // A model folder, or a run, whose best checkpoint is taken. Its configuration and the options are read and checked at
+  // once; the weights are, once, by the first call that needs them, and so are the files that the options name.
   explicit Model(const std::string& folder, const LoadOptions& options = {});
   // An encoder of weights in memory. Texts need options.vocabulary. Throws listing names and shapes that do not agree.
   explicit Model(const Weights& weights, const LoadOptions& options = {});

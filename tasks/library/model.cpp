@@ -8,12 +8,13 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/inference/document_model.h"
-#include "tasks/inference/model_folder.h"
+#include "tasks/inference/raw_preparation.h"
 #include "tasks/inference/text_encoder.h"
 #include "tasks/library/entry.h"
 #include "tasks/library/tokenizer_impl.h"
 #include "tasks/registry.h"
 #include "tasks/text/json_field.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/run_config.h"
 
 namespace longetc {
@@ -27,6 +28,41 @@ struct OwnedEncoder {
   etc::ParameterSet parameters;
   std::unique_ptr<etc::Encoder> encoder;
 };
+
+// The keys of section `task` in the place of the checkpoint's.
+void check_decoding(const std::string& text, const std::string& task) {
+  const etc::Json given = etc::parse_json(text, "longetc: decoding");
+  if (!given.is_object()) etc::fail_usage(kWhere, "decoding: expected an object, got {}", etc::json_line(given));
+  if (given.empty()) return;
+  if (task.empty()) etc::fail_usage(kWhere, "decoding: expected {{}} for an encoder without a task, got {}", text);
+  std::vector<std::string> known;
+  for (const etc::Field& field : etc::task_kind(task).keys) {
+    if (field.mark == etc::kDecoding) known.push_back(field.name);
+  }
+  for (const auto& [key, value] : given.items()) {
+    const etc::Field* const field = etc::task_kind(task).keys.find(key);
+    if (field == nullptr || field->mark != etc::kDecoding) {
+      etc::fail_usage(kWhere, "decoding: {} is no option of a model of task {}{}", key, task,
+                      etc::suggestion(key, known));
+    }
+    etc::require_meant(*field, value, kWhere, "decoding: " + key);
+  }
+}
+
+// All that can be said of the options before the weights are there. task: the model's, or empty.
+void check_options(const LoadOptions& options, const std::string& task) {
+  // What is the fastest type here takes measuring, which waits for the first call.
+  etc::chosen_types(options.compute == "auto" ? "fp32" : options.compute, options.scores, etc::Device::cpu);
+  if (options.memory_limit < 0) {
+    etc::fail_usage(kWhere, "memory_limit: expected 0 (none) or a number of bytes, got {}", options.memory_limit);
+  }
+  if (options.max_long_tokens != 0 && options.max_long_tokens < 3) {
+    etc::fail_usage(kWhere, "max_long_tokens: expected 0 (as many as usual) or at least 3, got {}",
+                    options.max_long_tokens);
+  }
+  check_decoding(options.decoding, task);
+  if (!task.empty()) etc::require_splitter_of(task, options.splitter, kWhere);
+}
 
 etc::TextEncoderOptions encoder_options(const std::string& folder, const LoadOptions& options) {
   etc::TextEncoderOptions own;
@@ -128,11 +164,14 @@ void require_states(const etc::TextEncoder& encoder, States states) {
 }
 
 void require_offsets(const TokenInput& input) {
+  if (input.texts < 0) etc::fail_usage(kWhere, "texts: expected 0 or more, got {}", input.texts);
+  if (input.texts > 0 && input.offsets == nullptr) etc::fail_usage(kWhere, "offsets: expected a vector, got null");
   for (std::int64_t i = 0; i < input.texts; ++i) {
     if ((i > 0 || input.offsets[0] == 0) && input.offsets[i + 1] > input.offsets[i]) continue;
     etc::fail_usage(kWhere, "offsets of text {}: expected ascending numbers from 0 on, got {} and {}", i,
                     input.offsets[i], input.offsets[i + 1]);
   }
+  if (input.texts > 0 && input.ids == nullptr) etc::fail_usage(kWhere, "ids: expected a vector, got null");
 }
 
 etc::data::DocumentForm form_of(DocumentForm form, std::string_view document) {
@@ -160,7 +199,7 @@ struct Model::Impl {
   std::unique_ptr<etc::TextEncoder> texts;
   std::mutex mutex;
 
-  etc::RecordModel& record_model() {
+  etc::RecordModel& record_model(etc::DocumentUse use = etc::DocumentUse::none) {
     if (records) return *records;
     if (folder.empty()) etc::fail_usage(kWhere, "the model is an encoder of weights in memory, without a task's head");
     etc::RecordModelOptions own;
@@ -171,6 +210,7 @@ struct Model::Impl {
     own.compute = options.compute;
     own.scores = options.scores;
     own.memory_limit = options.memory_limit;
+    own.use = use;
     texts.reset();
     records = std::make_shared<etc::RecordModel>(kWhere, own);
     return *records;
@@ -204,8 +244,9 @@ struct Model::Impl {
 
   // Answers about a person's own text.
   std::string answer(std::string_view document, DocumentForm form, const std::string& question, bool asks) {
-    etc::RecordModel& model = record_model();
-    etc::require_documents(model, asks, kWhere);
+    const etc::DocumentUse use = asks ? etc::DocumentUse::ask : etc::DocumentUse::keyphrases;
+    etc::RecordModel& model = record_model(use);
+    etc::require_documents(folder, model.task(), use, kWhere);
     return etc::text::one_line(etc::answer_document(model, document, form_of(form, document), question, "document"));
   }
 };
@@ -215,6 +256,7 @@ Model::Model(const std::string& folder, const LoadOptions& options) : impl_(std:
     impl_->folder = etc::model_folder(folder);
     impl_->options = options;
     impl_->config = etc::read_model_config(impl_->folder);
+    check_options(options, etc::named_task(impl_->config));
     etc::read_encoder_config(impl_->folder);
     const etc::TensorFileReader weights(impl_->folder / "model.safetensors");
   });
@@ -223,6 +265,7 @@ Model::Model(const std::string& folder, const LoadOptions& options) : impl_(std:
 Model::Model(const Weights& weights, const LoadOptions& options) : impl_(std::make_unique<Impl>()) {
   guarded([&] {
     impl_->options = options;
+    check_options(options, "");
     const etc::TextEncoderOptions own = encoder_options("", options);
     etc::ModelConfig config;
     const auto encoder = read_weights(weights, config);

@@ -102,6 +102,7 @@ class TextRun final : public prepare::PartedRun {
     if (unknown > 0) counts.codes[kUnknown] = unknown;
     if (invalid_bytes > 0) {
       counts.codes["ignored invalid_byte"] = invalid_bytes;
+      ++counts.warned;
       faults.warn("utf8_invalid", fmt::format("{} bytes are not UTF-8 and are left out", invalid_bytes));
     }
     return counts;

@@ -12,6 +12,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/log_receiver.h"
 #include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/out_of_memory.h"
 #include "tasks/prepare/inputs.h"
 #include "tasks/prepare/run_inputs.h"
 
@@ -104,20 +105,49 @@ Sample make_sample(const RunOptions& options, std::int64_t bytes, const fs::path
       others += size;
       continue;
     }
-    const fs::path copy = folder / fmt::format("input{}", i);
+    // Faults of records name their file without its folder: it keeps its name.
+    const fs::path copy = folder / fmt::format("input{}", i) / options.inputs[i].filename();
     const Beginning beginning = copy_beginning(options.inputs[i], {.bytes = most_of_one}, copy);
     sample.options.inputs.push_back(copy);
     sample.bytes += beginning.bytes;
     stored += size;
     expected += beginning.whole ? static_cast<double>(beginning.bytes) : beginning.packing * static_cast<double>(size);
     if (options.targets.empty()) continue;
-    const fs::path target = folder / fmt::format("target{}", i);
+    const fs::path target = folder / fmt::format("target{}", i) / options.targets[i].filename();
     copy_beginning(options.targets[i], beginning.whole ? Cut{} : Cut{.lines = beginning.lines}, target);
     sample.options.targets.push_back(target);
   }
   if (stored > 0) expected *= 1 + static_cast<double>(others) / static_cast<double>(stored);
   sample.of_bytes = std::max(sample.bytes, static_cast<std::int64_t>(expected));
   return sample;
+}
+
+// A message about the copies as one about the inputs, which are what the user knows.
+std::string about_inputs(std::string message, const RunOptions& options, const RunOptions& copies) {
+  const auto replace = [&](const fs::path& copy, const std::string& by) {
+    for (std::size_t at = 0; (at = message.find(copy.string(), at)) != std::string::npos; at += by.size()) {
+      message.replace(at, copy.string().size(), by);
+    }
+  };
+  for (std::size_t i = 0; i < copies.inputs.size(); ++i) replace(copies.inputs[i], options.inputs[i].string());
+  for (std::size_t i = 0; i < copies.targets.size(); ++i) replace(copies.targets[i], options.targets[i].string());
+  replace(copies.report, "the report, without --forecast");
+  return message;
+}
+
+Counts run_over_copies(const Preparation& preparation, const RunOptions& options, const RunOptions& copies) {
+  const auto own = [&](const Error& error) { return about_inputs(error.what(), options, copies); };
+  try {
+    return run(preparation, copies);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(own(error));
+  } catch (const UsageError& error) {
+    throw UsageError(own(error));
+  } catch (const Error& error) {
+    throw Error(own(error));
+  }
 }
 
 }  // namespace
@@ -130,7 +160,7 @@ Forecast forecast(const Preparation& preparation, const RunOptions& options, std
   memory_ledger::reset_peak();
   reset_process_peak();
   const auto start = std::chrono::steady_clock::now();
-  const Counts counts = run(preparation, sample.options);
+  const Counts counts = run_over_copies(preparation, options, sample.options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (counts.records == 0) {
     fail("etc prepare", "expected a record in the first {} bytes of the input, found none", sample.bytes);

@@ -1,5 +1,7 @@
 #include "tasks/prepare/parted_run.h"
 
+#include <memory>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 
@@ -25,6 +27,7 @@ Counts PartedRun::execute() {
 
 Counts PartedRun::lead() {
   sources_ = check_inputs(preparation_, options_);
+  if (options_.inputs.size() > 1) parts_.hold();
   input_bytes_ = total_bytes({sources_.begin(), sources_.begin() + std::ssize(options_.inputs)});
   unit_ = progress_unit(input_bytes_);
   begin();
@@ -77,7 +80,7 @@ void PartedRun::finish_part(std::size_t i) {
   std::optional<Counts> counts = parts_.finished(files);
   if (counts) {
     log::info("prepare: {} is finished from an earlier run", sources_[i].name);
-    found_part(i);
+    parts_.reading([&] { found_part(i); });
     call_helpers(false);
   } else {
     data::DatasetWriter writer(files.examples, preparation_.schema(), dataset_info(preparation_, options_));
@@ -95,17 +98,23 @@ void PartedRun::finish_part(std::size_t i) {
 
 void PartedRun::take_part(std::size_t i, const Sink& output) {
   const PartFiles files = part_files(i);
-  const data::DatasetReader reader({files.examples}, preparation_.schema(), data::ReadOrder::once);
-  for (std::int64_t e = 0; e < reader.size(); ++e) {
+  const auto open = [&] {
+    return std::make_unique<data::DatasetReader>(std::vector{files.examples}, preparation_.schema(),
+                                                 data::ReadOrder::once);
+  };
+  const auto reader = parts_.reading(open);
+  for (std::int64_t e = 0; e < reader->size(); ++e) {
     stop_if_asked();
-    const data::Example example = reader.read(e);
+    const data::Example example = parts_.reading([&] { return reader->read(e); });
     copied(example);
     output.writer.append(example);
   }
-  for (std::int64_t row = 0; row < reader.gold_size(); ++row) output.writer.append_gold(reader.read_gold(row));
-  for (const data::Fault& fault : reader.faults()) output.writer.add_fault(fault);
-  for (const data::MissingPart& part : reader.info().missing) output.writer.mark_missing(part);
-  output.report.append(read_file(files.report));
+  for (std::int64_t row = 0; row < reader->gold_size(); ++row) {
+    output.writer.append_gold(parts_.reading([&] { return reader->read_gold(row); }));
+  }
+  for (const data::Fault& fault : parts_.reading([&] { return reader->faults(); })) output.writer.add_fault(fault);
+  for (const data::MissingPart& part : reader->info().missing) output.writer.mark_missing(part);
+  output.report.append(parts_.reading([&] { return read_file(files.report); }));
 }
 
 void PartedRun::update_progress(std::int64_t bytes_of_input, const std::string& note) {

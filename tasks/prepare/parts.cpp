@@ -1,10 +1,12 @@
 #include "tasks/prepare/parts.h"
 
 #include <algorithm>
+#include <fstream>
 #include <string_view>
 
 #include "data/text/sha256.h"
-#include "etc_core/base/error.h"
+#include "etc_core/base/crc32c.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/version.h"
 
 namespace etc::prepare {
@@ -16,6 +18,7 @@ constexpr std::string_view kEndings[] = {
     ".h5",        ".rejects.jsonl", ".ids.jsonl", ".json",     ".pieces",
     ".sentences", ".begins",        ".documents", ".instances"};  // as in PartFiles
 constexpr std::string_view kTemporary = ".partial.tmp";           // behind them while a killed run wrote (AtomicFile)
+constexpr const char *kLock = "lock", *kContents = "files";       // a file; a key of the state file
 
 // Whether a file's name is that of a part, of this run or of an earlier one with other settings.
 bool is_part(std::string name) {
@@ -26,11 +29,68 @@ bool is_part(std::string name) {
   return key && std::find(std::begin(kEndings), std::end(kEndings), name.substr(kKeyLetters)) != std::end(kEndings);
 }
 
+// Size and checksum.
+Json contents_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> block(std::size_t{1} << 20);
+  std::uint32_t checksum = 0;
+  std::int64_t bytes = 0;
+  while (file.read(block.data(), std::ssize(block)), file.gcount() > 0) {
+    checksum = crc32c(checksum, block.data(), static_cast<std::size_t>(file.gcount()));
+    bytes += file.gcount();
+  }
+  return {{"bytes", bytes}, {"crc32c", checksum}};
+}
+
+// Of the files that finish() finds there; documents and instances are not of one part, and are made anew by every run.
+Json contents_of(const PartFiles& files) {
+  Json contents = Json::object();
+  for (const auto* path :
+       {&files.examples, &files.report, &files.ids, &files.pieces, &files.sentences, &files.begins}) {
+    if (std::filesystem::exists(*path)) contents[path->filename().string().substr(kKeyLetters)] = contents_of(*path);
+  }
+  return contents;
+}
+
 }  // namespace
 
 Parts::Parts(const std::filesystem::path& output, const Json& configuration)
     : folder_(output.string() + ".parts"),
       configuration_(fmt::format("{}\n{}\n", program_version(), json_line(configuration))) {}
+
+Parts::~Parts() {
+  let_go();
+}
+
+void Parts::hold() {
+  lock_.emplace(folder_ / kLock);
+  const std::string holder = lock_->holder();
+  if (holder.empty()) return;
+  lock_.reset();
+  fail(folder_.string(),
+       "in use by another preparation (process {}): expected an output of its own for each (wait for its end, or name "
+       "another output)",
+       holder);
+}
+
+bool Parts::take() {
+  std::error_code ignored;
+  try {
+    if (!lock_ && std::filesystem::exists(folder_, ignored)) hold();
+  } catch (const Error&) {
+    return false;  // somebody else's
+  }
+  return lock_.has_value();
+}
+
+// The lock's file goes as well. Whoever waits for it notices that (LockFile).
+void Parts::let_go() {
+  if (!lock_) return;
+  std::error_code ignored;
+  std::filesystem::remove(folder_ / kLock, ignored);
+  std::filesystem::remove(folder_, ignored);  // unless it holds something else
+  lock_.reset();
+}
 
 PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const {
   Json files = Json::array();
@@ -43,24 +103,35 @@ PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const
 std::optional<Counts> Parts::finished(const PartFiles& files) const {
   if (!std::filesystem::exists(files.state)) return std::nullopt;
   try {
-    return counts_of(read_json_file(files.state));
-  } catch (const Error&) {
-    return std::nullopt;  // not ours or damaged: the file is prepared again
+    const Json state = read_json_file(files.state);
+    const Counts counts = counts_of(state);
+    if (state.contains(kContents) && state[kContents] == contents_of(files)) return counts;
+  } catch (const Error&) {  // the state file itself is damaged
   }
+  log::warn("prepare: {}: a finished part is not as it was written: its input is prepared again", files.state.string());
+  return std::nullopt;
 }
 
 void Parts::finish(const PartFiles& files, const Counts& counts) const {
-  write_file_atomically(files.state, json_text(json_of(counts)));
+  Json state = json_of(counts);
+  state[kContents] = contents_of(files);
+  write_file_atomically(files.state, json_text(state));
 }
 
-void Parts::remove() const {
+void Parts::fail_to_read(const Error& error) const {
+  throw Error(fmt::format("{} (a part of the preparation: delete {} and run the command again)", error.what(),
+                          folder_.string()));
+}
+
+void Parts::remove() {
+  if (!take()) return;
   std::error_code ignored;  // a part left behind costs room, not correctness
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
     if (is_part(entry.path().filename())) files.push_back(entry.path());
   }
   for (const auto& file : files) std::filesystem::remove(file, ignored);
-  std::filesystem::remove(folder_, ignored);  // unless it holds something else
+  let_go();
 }
 
 }  // namespace etc::prepare

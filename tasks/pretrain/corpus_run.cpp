@@ -87,10 +87,15 @@ class CorpusRun {
     // A stream has no hash that its part could be found by, and none is known before it is read.
     for (std::size_t i = 0; i < sources_.size(); ++i) files_.push_back(parts_.files_of({sources_[i]}));
     common_ = parts_.files_of(sources_);
+    parts_.hold();
     cut_texts();
-    find_documents();
-    make_instances();
-    write_examples();
+    try {
+      find_documents();
+      make_instances();
+      write_examples();
+    } catch (const NumberFileError& error) {
+      parts_.fail_to_read(error);
+    }
     parts_.remove();
     return counts_;
   }
@@ -187,6 +192,7 @@ class CorpusRun {
     if (end.fault) stop_if_asked();
     faults.add_end(end, config_.text_key.empty() ? "blocks of lines" : "records");
     if (const auto invalid = counts.codes.find("ignored invalid_byte"); invalid != counts.codes.end()) {
+      ++counts.warned;
       faults.warn("utf8_invalid", fmt::format("{} bytes are not UTF-8 and are left out", invalid->second));
     }
     store.finish();
@@ -219,16 +225,29 @@ class CorpusRun {
     store_.emplace(stores(), common_.documents, may_hold_);
   }
 
-  [[noreturn]] void fail_without_documents(std::int64_t too_short) const {
+  [[noreturn]] void fail_without_documents(std::int64_t too_short) {
+    const std::string rejected = report_without_documents();
     parts_.remove();  // the same texts would not give more
     std::vector<std::string> names;
     for (const auto& input : options_.inputs) names.push_back(input.string());
     if (too_short > 0) {
       fail("etc prepare",
-           "{}: expected documents of at least {} sentences, got {} shorter ones (--min-document-sentences)",
-           fmt::join(names, ", "), *config_.min_document_sentences, too_short);
+           "{}: expected documents of at least {} sentences, got {} shorter ones (--min-document-sentences){}{}",
+           fmt::join(names, ", "), *config_.min_document_sentences, too_short, rejected.empty() ? "" : " and ",
+           rejected);
     }
-    fail("etc prepare", "{}: no document with a word: expected text", fmt::join(names, ", "));
+    fail("etc prepare", "{}: no document with a word: expected text{}{}", fmt::join(names, ", "),
+         rejected.empty() ? "" : ", got ", rejected);
+  }
+
+  // Writes the report, where there is anything to report. How many records were rejected, and why the first one was.
+  std::string report_without_documents() const {
+    std::string rows;
+    for (const PartFiles& files : files_) rows += parts_.reading([&] { return read_file(files.report); });
+    if (!rows.empty()) write_file_atomically(options_.report, rows);
+    if (counts_.rejected == 0) return "";
+    return fmt::format("{} rejected {}; the first: {} (all of them: {})", counts_.rejected,
+                       counts_.rejected == 1 ? "record" : "records", counts_.first_rejected, options_.report.string());
   }
 
   // ---- Step 3: instances. ----
@@ -322,10 +341,11 @@ class CorpusRun {
     for (const ExamplePlace& place : places) writer.append(place.example());
   }
 
-  static void take_report(const PartFiles& files, data::DatasetWriter& writer, prepare::Report& report) {
-    std::istringstream lines(read_file(files.report));
+  void take_report(const PartFiles& files, data::DatasetWriter& writer, prepare::Report& report) const {
+    std::istringstream lines(parts_.reading([&] { return read_file(files.report); }));
     for (std::string line; std::getline(lines, line);) {
-      const data::Fault fault = prepare::fault_of(parse_json(line, files.report.string()));
+      const data::Fault fault =
+          parts_.reading([&] { return prepare::fault_of(parse_json(line, files.report.string())); });
       report.add(fault);
       if (fault.severity == data::Severity::reject || fault.severity == data::Severity::drop) writer.add_fault(fault);
       if (fault.severity == data::Severity::fatal) writer.mark_missing({fault.file, fault.message});

@@ -8,9 +8,16 @@
 #include <cstring>
 #include <utility>
 
-#include "etc_core/base/error.h"
-
 namespace etc::pretrain {
+
+namespace {
+
+template <typename... Args>
+[[noreturn]] void fail_reading(const std::filesystem::path& path, fmt::format_string<Args...> format, Args&&... args) {
+  throw NumberFileError(path.string() + ": " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace
 
 RandomAccessFile::RandomAccessFile(std::filesystem::path path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
@@ -18,7 +25,7 @@ RandomAccessFile::RandomAccessFile(std::filesystem::path path) : path_(std::move
   if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {
     const int reason = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
-    fail(path_.string(), "cannot open: {}", std::strerror(reason));
+    fail_reading(path_, "cannot open: {}", std::strerror(reason));
   }
   size_ = status.st_size;
 }
@@ -44,8 +51,8 @@ void RandomAccessFile::read(std::int64_t at, void* to, std::size_t size) const {
   while (size > 0) {
     const ssize_t got = ::pread(descriptor_, begin, size, at);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(path_.string(), "cannot read: {}", std::strerror(errno));
-    if (got == 0) fail(path_.string(), "expected {} more bytes at byte {}, the file ends", size, at);
+    if (got < 0) fail_reading(path_, "cannot read: {}", std::strerror(errno));
+    if (got == 0) fail_reading(path_, "expected {} more bytes at byte {}, the file ends", size, at);
     begin += got;
     at += got;
     size -= static_cast<std::size_t>(got);

@@ -14,20 +14,27 @@
 #include <type_traits>
 #include <vector>
 
+#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/not_copied.h"
 
 namespace etc::pretrain {
 
+// Such a file cannot be read.
+class NumberFileError : public Error {
+ public:
+  using Error::Error;
+};
+
 // Bytes of a file from any place; several threads may read at once.
 class RandomAccessFile : NotCopied {
  public:
-  // Throws Error naming the file when it cannot be opened.
+  // Throws NumberFileError naming the file when it cannot be opened.
   explicit RandomAccessFile(std::filesystem::path path);
   ~RandomAccessFile();
 
   std::int64_t size() const { return size_; }
-  // All of [at, at + size). Throws Error naming the file when it ends before, or cannot be read.
+  // All of [at, at + size). Throws NumberFileError naming the file when it ends before, or cannot be read.
   void read(std::int64_t at, void* to, std::size_t size) const;
 
   // Keeps the whole file in memory where it has no more than `budget` bytes, which become fewer by them: a call of the

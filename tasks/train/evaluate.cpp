@@ -206,8 +206,25 @@ bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* pre
   return true;
 }
 
+namespace {
+
+// Its examples would count twice.
+void require_different_files(const std::vector<std::string>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      std::error_code not_there;  // whoever opens it says so
+      if (!std::filesystem::equivalent(files[i], files[j], not_there)) continue;
+      fail_usage("data", "{}: expected every file once, got it twice{}", files[i],
+                 files[i] == files[j] ? "" : fmt::format(", the other time as {}", files[j]));
+    }
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const data::DatasetReader> open_dataset(const std::vector<std::string>& files,
                                                         const data::Schema& schema, const DataDemand& demand) {
+  require_different_files(files);
   auto reader =
       std::make_shared<data::DatasetReader>(std::vector<std::filesystem::path>(files.begin(), files.end()), schema);
   for (const std::string& missing : reader->missing_texts()) {

@@ -64,7 +64,8 @@ struct DataDemand {
   bool allow_incomplete = false;  // take data whose raw input could not be read to its end, with a warning
 };
 
-// Opens prepared data for a model. Throws Error when it is empty, incomplete or of another vocabulary.
+// Opens prepared data for a model. Throws Error when it is empty, incomplete or of another vocabulary, UsageError when a
+// file is named twice.
 std::shared_ptr<const data::DatasetReader> open_dataset(const std::vector<std::string>& files,
                                                         const data::Schema& schema, const DataDemand& demand);
 

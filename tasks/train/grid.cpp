@@ -9,8 +9,10 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/train/first_fault.h"
+#include "tasks/train/run_directory.h"
 
 namespace etc {
 
@@ -137,6 +139,19 @@ void write_results(const std::vector<GridRun>& runs, const std::vector<GridResul
   write_file_atomically(output / "grid.csv", csv_of(runs, results));
 }
 
+// Throws Error where the folder holds files and is none of a grid: it has neither results nor one of these runs.
+void require_grid_folder(const std::vector<GridRun>& runs, const fs::path& output) {
+  std::error_code none;
+  if (!fs::exists(output) || fs::is_empty(output, none)) return;
+  const fs::path results = output / "grid.json";
+  if (fs::exists(results) && try_parse_json(read_file(results)).contains("planned_runs")) return;
+  if (std::any_of(runs.begin(), runs.end(), [&](const GridRun& run) { return is_run_folder(output / run.folder()); }))
+    return;
+  fail(output.string(),
+       "the folder holds files that belong to no grid: expected a new or empty folder, or that of a grid with one of "
+       "these runs");
+}
+
 GridResult train_one(const GridRun& run, const fs::path& output, Communicator& processes) {
   try {
     return {train(run.config, output / run.folder(), processes), ""};
@@ -194,6 +209,7 @@ const SettingSummary* best_setting(const std::vector<SettingSummary>& summaries)
 }
 
 std::vector<GridResult> train_grid(const std::vector<GridRun>& runs, const fs::path& output, Communicator& processes) {
+  if (processes.first()) require_grid_folder(runs, output);
   std::vector<GridResult> results;
   for (const GridRun& run : runs) {
     log::info("grid: run {} of {}: {}", results.size() + 1, runs.size(), run.folder());

@@ -128,6 +128,15 @@ std::string fitting_text(const RunConfig& config, Device device) {
   }
 }
 
+const ParameterSet& require_room(const ParameterSet& parameters, Device device) {
+  const auto bytes = 2 * static_cast<std::int64_t>(sizeof(float)) * parameters.count();
+  if (const std::int64_t all = memory_capacity(device); bytes > all) {
+    fail("train", "{} weights and their gradients take {}: expected at most the {} of the machine (a smaller model)",
+         parameters.count(), byte_size_text(bytes), byte_size_text(all));
+  }
+  return parameters;
+}
+
 RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run) {
   const Device device = prepare_machine(config.training).device;
   const RunConfig settled = settle_compute(config, device, run);

@@ -25,4 +25,8 @@ std::string fitting_text(const RunConfig& config, Device device);
 // fits, telling how long an example may be, or when the choice of the run there does not.
 RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run);
 
+// The parameters themselves, whose weights and gradients have room in the machine. Throws Error where they do not: of a
+// size that was mistyped everything else, too, would take minutes before it fails.
+const ParameterSet& require_room(const ParameterSet& parameters, Device device);
+
 }  // namespace etc

@@ -13,31 +13,36 @@ namespace etc {
 namespace {
 
 // Whole lines of metrics.jsonl up to and including `step`; a half-written last line (the process was killed) goes with
-// the rest.
-std::string lines_until(const std::string& text, std::int64_t step) {
+// the rest. last: by kind, the last step among them.
+std::string lines_until(const std::string& text, std::int64_t step, std::map<std::string, std::int64_t>& last) {
   std::istringstream stream(text);
   std::string kept, line;
   while (std::getline(stream, line) && !stream.eof()) {
     const Json entry = try_parse_json(line);
     if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) continue;
-    if (entry["step"].get<std::int64_t>() <= step) kept += line + "\n";
+    const auto own = entry["step"].get<std::int64_t>();
+    if (own > step) continue;
+    kept += line + "\n";
+    if (entry.contains("kind") && entry["kind"].is_string()) last[entry["kind"].get<std::string>()] = own;
   }
   return kept;
 }
 
-// Drops what lies behind the step; returns the path.
-const std::filesystem::path& cut_lines(const std::filesystem::path& path, std::int64_t step) {
-  if (std::filesystem::exists(path)) write_file_atomically(path, lines_until(read_file(path), step));
-  return path;
-}
-
 }  // namespace
 
+// Drops what lies behind the step.
+std::filesystem::path MetricsLog::cut_lines(std::int64_t step) {
+  if (std::filesystem::exists(path_)) write_file_atomically(path_, lines_until(read_file(path_), step, last_));
+  return path_;
+}
+
 MetricsLog::MetricsLog(const std::filesystem::path& folder, std::int64_t resumed_step)
-    : path_(folder / "metrics.jsonl"), events_(folder, resumed_step), lines_(cut_lines(path_, resumed_step)) {}
+    : path_(folder / "metrics.jsonl"), events_(folder, resumed_step), lines_(cut_lines(resumed_step)) {}
 
 void MetricsLog::add(std::int64_t step, const std::string& kind,
                      const std::vector<std::pair<std::string, double>>& values) {
+  // An evaluation that was logged behind the last checkpoint of its step is made again, with the same result.
+  if (const auto last = last_.find(kind); last != last_.end() && step <= last->second) return;
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   OrderedJson line = {{"step", step}, {"time", now}, {"kind", kind}};
   std::vector<std::pair<std::string, double>> scalars;

@@ -1,11 +1,13 @@
 // The numbers of a run, written twice: metrics.jsonl (one JSON object per line) and TensorBoard events.
 //
 // Lines: {"step", "time" (seconds since 1970), "kind": "train" | "eval", then the values}. A resumed run first drops
-// the lines and events behind the step it resumes from, so the files read as if the run had never stopped.
+// the lines and events behind the step it resumes from, and an evaluation that is there already is not added again, so the
+// files read as if the run had never stopped.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +26,11 @@ class MetricsLog {
   void add(std::int64_t step, const std::string& kind, const std::vector<std::pair<std::string, double>>& values);
 
  private:
+  std::filesystem::path cut_lines(std::int64_t step);
+
   std::filesystem::path path_;
   TensorBoardWriter events_;
+  std::map<std::string, std::int64_t> last_;  // by kind, the last step of the lines that were there
   AppendedFile lines_;
   bool refused_ = false;
 };

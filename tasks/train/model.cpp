@@ -155,6 +155,11 @@ LoadedModel open_model(const fs::path& folder, const ModelUse& use) {
   // The section is completed with defaults, so that a checkpoint of before a key was added still loads.
   Json complete = default_config(task_of_model);
   overlay_config(complete, Json{{"task", config["task"]}}, folder.string());
+  for (const auto& [key, value] : use.task.items()) {
+    if (complete["task"].contains(key)) continue;
+    fail_usage(folder.string(), "{} is no option of a model of task {}", Field{.name = key}.option_name(),
+               task_of_model);
+  }
   overlay_config(complete, Json{{"task", use.task}}, "options");
   LoadedModel loaded{std::make_unique<TaskModel>(*read_encoder_config(folder), complete["task"]),
                      DataIdentity::of(config), use.vocab};

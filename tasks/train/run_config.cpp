@@ -7,6 +7,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/registry.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/save_schedule.h"
 
 namespace etc {
@@ -239,8 +240,14 @@ namespace {
 // A model that was not told how many tokens it knows knows those of the run's vocabulary.
 void take_vocabulary_size(Json& config) {
   Json& size = config["model"]["vocab_size"];
+  if (size != 0) return;
   const auto vocab = config["data"]["vocab"].get<std::string>();
-  if (size == 0 && !vocab.empty()) size = data::load_tokenizer(vocab)->vocab_size();
+  if (vocab.empty()) {
+    fail_usage("config",
+               "model.vocab_size: expected the vocabulary of the data (--vocab FILE) or its size (--vocab-size N){}",
+               config["data"]["train"].empty() ? ", and prepared data to train on (--data FILE)" : "");
+  }
+  size = data::load_tokenizer(vocab)->vocab_size();
 }
 
 }  // namespace
@@ -257,9 +264,10 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   if (task.empty()) task = named_task(from_file);
   if (task.empty()) fail_usage("config", "no task is named: give --task or a configuration file with task.name");
   std::string kind = first("model", model_kind_fields(), &ModelKindName::kind);
-  const std::string start = first("training", training_fields(), &TrainingConfig::init_from);
+  std::string start = first("training", training_fields(), &TrainingConfig::init_from);
   Json started = Json::object();
   if (checkpoint && !start.empty()) {
+    start = model_folder(start).string();
     started = {{"model", checkpoint(start)}};
     const std::string trained = model_kind_of(started["model"]);
     if (kind.empty()) kind = trained;
@@ -272,6 +280,7 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   overlay_config(config, started, "config: the checkpoint to start from");
   overlay_config(config, from_file, where);
   overlay_config(config, options, "config: options");
+  config["training"]["init_from"] = start;
   take_vocabulary_size(config);
   RunConfig result = run_config_from_json(config, where);
   warn_of_unread_keys(*result.model);

@@ -1,17 +1,15 @@
 #include "tasks/train/run_directory.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/log.h"
+#include "etc_core/base/files.h"
 #include "etc_core/base/output_target.h"
 
 namespace etc {
@@ -21,33 +19,23 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kLockName = "lock";
-// The process number in a lock's file.
-std::string noted_process(int lock) {
-  char text[32] = {};
-  return ::pread(lock, text, sizeof text - 1, 0) > 0 ? text : "?";
+
+// Before the lock is taken, which makes a file in the folder.
+const fs::path& own_folder(const fs::path& folder) {
+  make_folders(folder, folder);
+  if (!is_run_folder(folder) && !fs::is_empty(folder)) {
+    fail(folder.string(),
+         "the folder holds files that belong to no run: expected a new or empty folder, or the folder of a run");
+  }
+  return folder;
 }
 
 }  // namespace
 
-RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
-  make_folders(folder_, folder_);
-  if (!fs::exists(folder_ / kLockName) && !fs::is_empty(folder_)) {
-    fail(folder_.string(),
-         "the folder holds files that belong to no run: expected a new or empty folder, or the folder of a run");
-  }
-  const fs::path lock = folder_ / kLockName;
-  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) fail(lock.string(), "cannot open: {}", std::strerror(errno));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    const std::string holder = noted_process(lock_);
-    ::close(lock_);
-    fail(folder_.string(), "in use by another run (process {}): expected a folder of its own for each run", holder);
-  }
-  char text[32] = {};
-  // The number is for people; the lock itself ends with the process, however it ends.
-  const int length = std::snprintf(text, sizeof text, "%d", static_cast<int>(::getpid()));
-  if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text, static_cast<std::size_t>(length), 0) != length) {
-    log::warn("{}: cannot note the process number: {}", lock.string(), std::strerror(errno));
+RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)), lock_(own_folder(folder_) / kLockName) {
+  if (!lock_.holder().empty()) {
+    fail(folder_.string(), "in use by another run (process {}): expected a folder of its own for each run",
+         lock_.holder());
   }
   for (const char* checkpoint : {"best", "last"}) remove_left_over(folder_ / checkpoint);
   struct stat status {};
@@ -66,21 +54,31 @@ void RunDirectory::require_present() const {
        there ? "replaced by another" : "deleted or renamed");
 }
 
-RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) ::close(lock_);
+std::vector<fs::path> files_of_run(const fs::path& folder) {
+  std::error_code none;  // yet
+  std::vector<fs::path> files, checkpoints{folder / "best", folder / "last"};
+  for (const char* name : {kLockName, "config.json", "log.txt", "metrics.jsonl"}) files.push_back(folder / name);
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (entry.path().filename().string().starts_with("events.out.")) files.push_back(entry.path());
+  }
+  for (const auto& entry : fs::directory_iterator(folder / "kept", none)) checkpoints.push_back(entry.path());
+  for (const fs::path& checkpoint : checkpoints) {
+    for (const auto& entry : fs::directory_iterator(checkpoint, none)) files.push_back(entry.path());
+  }
+  return files;
 }
 
 bool is_run_folder(const fs::path& folder) {
-  return fs::exists(folder / kLockName);
+  const fs::path lock = folder / kLockName;
+  constexpr std::uintmax_t kMostDigits = 20;
+  std::error_code none;
+  if (!fs::is_regular_file(lock, none) || fs::file_size(lock, none) > kMostDigits) return false;
+  const std::string number = read_file(lock);
+  return std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 std::string run_holder(const fs::path& folder) {
-  const int lock = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock < 0) return "";
-  // Shared: two that only look do not see each other.
-  const std::string holder = ::flock(lock, LOCK_SH | LOCK_NB) != 0 ? noted_process(lock) : "";
-  ::close(lock);
-  return holder;
+  return LockFile::holder_of(folder / kLockName);
 }
 
 }  // namespace etc

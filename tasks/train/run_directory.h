@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "etc_core/base/lock_file.h"
 #include "etc_core/base/not_copied.h"
 
 namespace etc {
@@ -20,7 +22,6 @@ class RunDirectory : NotCopied {
   // other file. Throws Error when another process holds the folder (naming that process) or when it holds files but is
   // no run's (so that nobody's documents get mixed up with a run).
   explicit RunDirectory(std::filesystem::path folder);
-  ~RunDirectory();
 
   // Throws Error when the folder is no longer the one that was opened: deleted, renamed, or another one in its place.
   void require_present() const;
@@ -30,11 +31,14 @@ class RunDirectory : NotCopied {
 
  private:
   std::filesystem::path folder_;
-  int lock_ = -1;
+  LockFile lock_;
   std::uint64_t device_ = 0, inode_ = 0;  // of the folder
 };
 
-// Whether a folder is a run's (it has a lock), and the number of the process that works in it, "" when none does.
+// The files that a run has written so far: those above, and all of its checkpoints.
+std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& folder);
+
+// Whether a folder is a run's (it has a lock: a file with a process number, or nothing yet), and the number of the process that works in it, "" when none does.
 bool is_run_folder(const std::filesystem::path& folder);
 std::string run_holder(const std::filesystem::path& folder);
 

@@ -1,6 +1,8 @@
 #include "tasks/train/run_record.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "etc_core/base/error.h"
@@ -13,7 +15,34 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kCardFile = "README.md";
+constexpr const char *kCardFile = "README.md", *kWeightsFile = "model.safetensors", *kConfigFile = "config.json";
+
+std::string kept_name(std::int64_t step) {
+  return fmt::format("step_{:08}", step);
+}
+
+// Steps whose weights are kept in a folder, rising. Folders that are named otherwise, or hold no weights, are somebody
+// else's.
+std::vector<std::int64_t> kept_steps(const fs::path& kept) {
+  constexpr std::string_view kBefore = "step_";
+  std::vector<std::int64_t> steps;
+  for (const auto& entry : fs::directory_iterator(kept)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kBefore)) continue;
+    const std::int64_t step = std::strtoll(name.c_str() + kBefore.size(), nullptr, 10);
+    if (name == kept_name(step) && fs::exists(entry.path() / kWeightsFile)) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+// Removes what keep() wrote, and the folder unless somebody put other files there.
+void remove_kept(const fs::path& folder, const MoreFiles& files) {
+  for (const auto& [name, content] : files) fs::remove(folder / name);
+  for (const char* name : {kWeightsFile, kConfigFile}) fs::remove(folder / name);
+  std::error_code not_empty;
+  fs::remove(folder, not_empty);
+}
 
 }  // namespace
 
@@ -50,13 +79,13 @@ void RunRecord::keep(const ParameterSet& parameters, std::int64_t step, std::int
   run_.require_present();
   const fs::path kept = run_ / "kept";
   try {
-    save_model(kept / fmt::format("step_{:08}", step), config_, parameters, files_);
-    std::vector<fs::path> steps;
-    for (const auto& entry : fs::directory_iterator(kept)) {
-      if (entry.path().filename().string().starts_with("step_")) steps.push_back(entry.path());
+    save_model(kept / kept_name(step), config_, parameters, files_);
+    std::vector<std::int64_t> steps = kept_steps(kept);
+    // What lies behind this step is of a run that got farther before it was killed: it is written again.
+    std::erase_if(steps, [&](std::int64_t other) { return other > step; });
+    for (std::int64_t i = 0; i + most < std::ssize(steps); ++i) {
+      remove_kept(kept / kept_name(steps[static_cast<std::size_t>(i)]), files_);
     }
-    std::sort(steps.begin(), steps.end());  // the names' order is that of the steps
-    for (std::int64_t i = 0; i + most < std::ssize(steps); ++i) fs::remove_all(steps[static_cast<std::size_t>(i)]);
   } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
     log::warn("the weights of step {} are not kept: {}", step, error.what());
   }

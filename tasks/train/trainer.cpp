@@ -25,6 +25,7 @@
 #include "etc_core/optim/optimizer.h"  // clipping, schedule, updates
 #include "etc_core/optim/process_sum.h"
 #include "etc_core/optim/schedule.h"
+#include "sparse/attention_checks.h"
 #include "tasks/first_batch.h"
 #include "tasks/registry.h"
 #include "tasks/train/agreement.h"
@@ -115,7 +116,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       plan_(make_plan(config_, *data_.train)),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_, device_)),
-      shards_(model_.parameters, processes.size(), training_.bucket_bytes),
+      shards_(require_room(model_.parameters, device_.device), processes.size(), training_.bucket_bytes),
       optimizer_(optimizer_options(training_), divided_moments()),
       sum_(division_, model_.parameters,
            divided_moments() != nullptr ? ProcessSum::Result::own_share : ProcessSum::Result::whole) {
@@ -133,11 +134,19 @@ TrainReport Trainer::run() {
     fail("train", "step {}: {}; {}", progress_.step, error.what(),
          saved < 0 ? "there is no checkpoint yet"
                    : fmt::format("the same command goes on from the checkpoint of step {}", saved));
+  } catch (const sparse::ScoresOutOfRange& error) {
+    const std::string text = fmt::format("train: step {}: {}", progress_.step, error.what());
+    // Of several processes one may meet it alone, while the others wait for its gradients: the end of all.
+    if (processes_.size() > 1) throw Error(text);
+    throw Diverged(text);
   }
 }
 
 TrainReport Trainer::run_steps() {
   if (record_) log::also_to_file(record_->folder() / "log.txt");
+  if (training_.early_stopping > 0 && !data_.eval) {
+    log::warn("training.early_stopping: {} changes nothing without --eval-data", training_.early_stopping);
+  }
   log_forecast(config_, data_, device_.device, plan_.total_steps, processes_.size());
   memory_ledger::reset_peak();  // what is told of the run is not what the process took before
   start_or_resume();

@@ -9,13 +9,25 @@
 
 namespace etc::translation {
 
+namespace {
+
+// Beyond them nothing else can be meant, and scores of long translations would come to 0 or be infinite.
+constexpr double kMostPenalty = 10, kMostUnknown = 1000;
+
+}  // namespace
+
 const FieldList<TranslatorOptions>& translator_options() {
   using O = TranslatorOptions;
   static const FieldList<O> kFields{
       {"beam", &O::beam, "hypotheses that are followed; 1: greedy", {.least = 1}},
-      {"length_penalty", &O::length_penalty,
-       "scores are divided by length^this: 0 the sum, 1 the mean of log-probabilities"},
-      {"unknown_penalty", &O::unknown_penalty, "taken off the log-probability of <unk>"},
+      {"length_penalty",
+       &O::length_penalty,
+       "scores are divided by length^this: 0 the sum, 1 the mean of log-probabilities",
+       {.least = -kMostPenalty, .most = kMostPenalty}},
+      {"unknown_penalty",
+       &O::unknown_penalty,
+       "taken off the log-probability of <unk>",
+       {.least = -kMostUnknown, .most = kMostUnknown}},
       {"max_len_a",
        &O::max_len_a,
        "a translation has at most this times the source's pieces and --max-len-b",
@@ -27,6 +39,19 @@ const FieldList<TranslatorOptions>& translator_options() {
       {"truncate_source", &O::truncate_source, "cut longer lines, which are errors otherwise"},
   };
   return kFields;
+}
+
+TranslatorOptions read_translator_options(const Json& given) {
+  constexpr const char* kWhere = "etc translate";
+  TranslatorOptions options = translator_options().read(given, kWhere, "--");
+  // With --max-len-a the room depends on the line.
+  const bool fixed = options.max_len_a == 0 && options.max_len_b < options.limit;
+  const std::int64_t most = fixed ? options.max_len_b : options.limit - 1;
+  if (options.min_len > most) {
+    fail_usage(kWhere, "--min-len: expected at most {}, as long as {} lets a translation be, got {}", most,
+               fixed ? "--max-len-b" : "--positions", options.min_len);
+  }
+  return options;
 }
 
 std::vector<std::int32_t> LineSources::prefix_of(const SourceLine& line, std::int64_t number, std::int64_t most) const {

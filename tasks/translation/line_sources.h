@@ -16,6 +16,9 @@ struct TranslatorOptions : SearchOptions {
 };
 
 const FieldList<TranslatorOptions>& translator_options();
+// given: keys with another value than their default. Throws UsageError on values outside their ranges, and on translations
+// that would have to be longer than they may be.
+TranslatorOptions read_translator_options(const Json& given);
 
 // Counts the pieces of all lines so far.
 class LineSources {

@@ -103,8 +103,9 @@ void TranslationPreparation::filter(Side& source, const std::optional<Side>& tar
       source.ids.resize(static_cast<std::size_t>(most));
       continue;
     }
-    return leave_out("too_long", fmt::format("{} pieces with </s>, at most {} (max_positions{})", pieces + 1,
-                                             config_.max_positions, labels_required_ ? "" : "; see --truncate-source"));
+    return leave_out("too_long",
+                     fmt::format("{} pieces with </s>, at most {} (max_positions{})", pieces + 1, config_.max_positions,
+                                 labels_required_ ? "" : "; --truncate-source true cuts it"));
   }
   if (!labels_required_ || !target || config_.max_length_ratio == 0) return;
   const auto [shorter, longer] = std::minmax({std::ssize(source.ids), std::ssize(target->ids)});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
@@ -11,19 +12,26 @@ namespace etc::translation {
 
 namespace {
 
-// The lines, their pieces, and hypotheses as they grow: each is there as what it was and as what it becomes, in vectors with
-// up to twice the room.
-std::int64_t bytes_of_texts(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines,
-                            const TranslatorOptions& options) {
-  constexpr std::int64_t kOfPiece = 4 * (sizeof(std::int32_t) + sizeof(double));
-  std::int64_t bytes = 0;
+// What reads the text and its prefixes, in blocks, is made after this.
+constexpr std::int64_t kReading = 2'600'000;
+constexpr std::int64_t kOfVector = 32;  // what an allocation takes beside its bytes
+
+// The lines and their pieces, in vectors with up to twice the room.
+std::int64_t bytes_of_lines(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines) {
+  constexpr std::int64_t kOfLine = 2 * sizeof(SourceLine) + sizeof(TranslationSource) + 4 * kOfVector;
+  std::int64_t bytes = kOfLine * std::ssize(lines);
   for (const SourceLine& line : lines) bytes += std::ssize(line.text) + std::ssize(line.prefix) + std::ssize(line.text);
-  for (const TranslationSource& sentence : sentences) {
-    const std::int64_t tokens = std::ssize(sentence.ids);
-    bytes += 2 * tokens * std::int64_t{sizeof(std::int32_t)};
-    if (tokens > 0) bytes += options.beam * longest_translation(options, tokens) * kOfPiece;
-  }
+  for (const TranslationSource& sentence : sentences)
+    bytes += 2 * std::ssize(sentence.ids) * std::int64_t{sizeof(std::int32_t)};
   return bytes;
+}
+
+// Hypotheses as they grow: each is there as what it was and as what it becomes, in vectors with up to twice the room.
+std::int64_t bytes_of_translation(const TranslationSource& sentence, const SearchOptions& search) {
+  constexpr std::int64_t kOfPiece = 4 * (sizeof(std::int32_t) + sizeof(double));
+  const std::int64_t tokens = std::ssize(sentence.ids);
+  constexpr std::int64_t kOfHypothesis = 2 * (sizeof(Hypothesis) + 2 * kOfVector);
+  return tokens > 0 ? search.beam * (longest_translation(search, tokens) * kOfPiece + kOfHypothesis) : 0;
 }
 
 }  // namespace
@@ -36,7 +44,8 @@ SearchMemory::SearchMemory(std::vector<Seq2SeqConfig> models, const TranslatorOp
       limit_(limit),
       fit_("etc translate", limit, compute.device, models_.front(), compute.type),
       batch_tokens_(options.batch_tokens) {
-  peak_ = expected({}, options_);  // of the weights alone
+  if (limit > 0) fit_.hold(kReading);
+  model_ = computing_ = expected({}, options_);
 }
 
 SearchMemory::Size SearchMemory::size_of(const Batch& batch) const {
@@ -84,13 +93,22 @@ std::vector<SearchMemory::Batch> SearchMemory::largest_batches(std::span<const T
   return batches;
 }
 
-// What is known was so with the texts that there were.
-void SearchMemory::take_texts(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines) {
-  const std::int64_t bytes = bytes_of_texts(sentences, lines, options_);
-  if (bytes <= texts_) return;
-  peak_.beside += bytes - texts_;
-  texts_ = bytes;
-  if (limit_ > 0) counted_.clear();
+// Where there is a limit, not beyond the first that exceeds it.
+void SearchMemory::count_batches(std::span<const TranslationSource> sentences, std::int64_t batch_tokens) {
+  for (const Batch& batch : largest_batches(sentences, batch_tokens)) {
+    const ProcessMemory own = expected(batch, options_);
+    if (own.peak() > computing_.peak()) computing_ = own;
+    counted_.push_back(size_of(batch));
+    if (limit_ > 0 && computing_.peak() > limit_) return;
+  }
+}
+
+// On the host; a device holds none.
+std::int64_t SearchMemory::bytes_of_translations(std::span<const TranslationSource> sentences) const {
+  if (compute_.device != Device::cpu) return 0;
+  std::int64_t bytes = 0;
+  for (const TranslationSource& sentence : sentences) bytes += bytes_of_translation(sentence, options_);
+  return bytes;
 }
 
 ProcessMemory SearchMemory::expected(const Batch& batch, const SearchOptions& search) const {
@@ -106,43 +124,76 @@ ProcessMemory SearchMemory::expected(const Batch& batch, const SearchOptions& se
     loaded();
     translate(models, batch, {search, std::ssize(batch) * search.limit});
   };
-  ProcessMemory memory = fit_.memory(call);
-  if (compute_.device == Device::cpu) memory.beside += texts_;
-  return memory;
-}
-
-bool SearchMemory::fits(const Batch& batch, const SearchOptions& search) const {
-  return expected(batch, search).peak() <= limit_;
+  return fit_.memory(call);
 }
 
 const ProcessMemory& SearchMemory::peak(std::span<const TranslationSource> sentences,
                                         std::span<const SourceLine> lines) {
-  take_texts(sentences, lines);
-  for (const Batch& batch : largest_batches(sentences, batch_tokens_)) {
-    const ProcessMemory own = expected(batch, options_);
-    if (own.peak() > peak_.peak()) peak_ = own;
-    counted_.push_back(size_of(batch));
-  }
+  count_batches(sentences, batch_tokens_);
+  if (compute_.device == Device::cpu) lines_ = std::max(lines_, bytes_of_lines(sentences, lines));
+  translations_ = std::max(translations_, bytes_of_translations(sentences));
+  peak_ = computing_;
+  peak_.beside += lines_ + translations_;
   return peak_;
 }
 
-std::int64_t SearchMemory::fitting_tokens(std::span<const TranslationSource> sentences,
-                                          std::span<const SourceLine> lines, std::int64_t first_line) {
-  take_texts(sentences, lines);
-  for (std::int64_t tokens = batch_tokens_; tokens > 0; tokens /= 2) {
-    const bool enough = std::ranges::all_of(largest_batches(sentences, tokens), [&](const Batch& batch) {
-      if (!fits(batch, options_)) return false;
-      counted_.push_back(size_of(batch));
-      return true;
-    });
-    if (!enough) continue;
-    if (tokens < batch_tokens_) {
-      log::info("memory limit {}: up to {} tokens are searched together, of {}", byte_size_text(limit_), tokens,
-                options_.batch_tokens);
+// What translations must have room for: those of all sentences, or of some batches, so that parts are seldom smaller than a
+// batch may be.
+std::int64_t SearchMemory::bytes_of_parts(std::span<const TranslationSource> sentences,
+                                          std::int64_t batch_tokens) const {
+  constexpr std::int64_t kBatches = 4;
+  std::int64_t most = 0;
+  for (const std::vector<std::size_t>& numbers : search_batches(sentences, {options_, batch_tokens})) {
+    std::int64_t bytes = 0;
+    for (const std::size_t i : numbers) bytes += bytes_of_translations(sentences.subspan(i, 1));
+    most = std::max(most, bytes);
+  }
+  return std::min(bytes_of_translations(sentences), batch_tokens > 1 ? kBatches * most : most);
+}
+
+SearchPlan SearchMemory::in_parts(std::span<const TranslationSource> sentences, std::int64_t room) {
+  SearchPlan plan{batch_tokens_, {}};
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const std::int64_t own = bytes_of_translations(sentences.subspan(i, 1));
+    if (bytes > 0 && bytes + own > room) {
+      plan.ends.push_back(i);
+      bytes = 0;
     }
-    return batch_tokens_ = tokens;
+    bytes += own;
+  }
+  plan.ends.push_back(sentences.size());
+  if (plan.ends.size() > 1 && !std::exchange(parts_told_, true)) {
+    log::info("memory limit {}: up to {} lines are translated at a time, of {} that are read (--window)",
+              byte_size_text(limit_), plan.ends.front(), sentences.size());
+  }
+  return plan;
+}
+
+SearchPlan SearchMemory::plan(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines,
+                              std::int64_t first_line) {
+  if (compute_.device == Device::cpu) lines_ = std::max(lines_, bytes_of_lines(sentences, lines));
+  for (std::int64_t tokens = batch_tokens_; tokens > 0; tokens /= 2) {
+    count_batches(sentences, tokens);
+    const std::int64_t room = limit_ - computing_.peak() - lines_;
+    if (room >= bytes_of_parts(sentences, tokens)) {
+      if (tokens < batch_tokens_) {
+        log::info("memory limit {}: up to {} tokens are searched together, of {}", byte_size_text(limit_), tokens,
+                  options_.batch_tokens);
+      }
+      batch_tokens_ = tokens;
+      return in_parts(sentences, room);
+    }
+    counted_.clear();  // smaller batches take less
+    computing_ = model_;
   }
   refuse(sentences, first_line);
+}
+
+// With the lines that are read, and its own translation.
+std::int64_t SearchMemory::taken_alone(const TranslationSource& sentence, const SearchOptions& search) const {
+  const std::int64_t texts = compute_.device == Device::cpu ? lines_ + bytes_of_translation(sentence, search) : 0;
+  return expected({sentence}, search).peak() + texts;
 }
 
 // The longest translation of one sentence that fits, below one that does not.
@@ -153,27 +204,40 @@ std::int64_t SearchMemory::longest_that_fits(const TranslationSource& sentence) 
     SearchOptions shorter = options_;
     shorter.max_len_a = 0;
     shorter.max_len_b = middle;
-    (fits({{sentence.ids, {}}}, shorter) ? good : bad) = middle;
+    (taken_alone({sentence.ids, {}}, shorter) <= limit_ ? good : bad) = middle;
   }
   return good;
 }
 
+// taken_beside: by all else than the lines.
+void SearchMemory::refuse_window(std::int64_t lines, std::int64_t taken_beside) const {
+  const auto fitting = static_cast<double>(limit_ - taken_beside) / static_cast<double>(lines_);
+  fail(
+      "etc translate",
+      "the {} lines that are read at a time take {} beside the {} of all else, more than the memory limit of {} (about "
+      "{} fit: set --window lower)",
+      lines, byte_size_text(lines_), byte_size_text(taken_beside), byte_size_text(limit_),
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(fitting * static_cast<double>(lines))));
+}
+
 void SearchMemory::refuse(std::span<const TranslationSource> sentences, std::int64_t first_line) const {
-  const auto taken_by = [&](const Batch& batch) { return byte_size_text(expected(batch, options_).peak()); };
   const std::string limit = byte_size_text(limit_);
-  const auto too_long = std::ranges::find_if(sentences, [&](const TranslationSource& sentence) {
-    return !sentence.ids.empty() && !fits({sentence}, options_);
-  });
-  if (too_long == sentences.end() || !fits({}, options_)) {
+  if (model_.peak() > limit_) {
     fail("etc translate", "the memory limit of {} is too low for this model, which takes {} (take a smaller one)",
-         limit, taken_by({}));
+         limit, byte_size_text(model_.peak()));
   }
+  const auto too_long = std::ranges::find_if(sentences, [&](const TranslationSource& sentence) {
+    return !sentence.ids.empty() && taken_alone(sentence, options_) > limit_;
+  });
+  if (too_long == sentences.end()) refuse_window(std::ssize(sentences), model_.peak());
+  const std::int64_t taken = taken_alone(*too_long, options_);
+  if (taken - lines_ <= limit_ && sentences.size() > 1) refuse_window(std::ssize(sentences), taken - lines_);
   const std::int64_t line = first_line + (too_long - sentences.begin()), tokens = std::ssize(too_long->ids);
   const std::int64_t fitting = longest_that_fits(*too_long);
   fail("etc translate",
        "line {}: its {} pieces and a translation of up to {} take {} with a beam of {}, more than the memory limit of "
        "{}; {}",
-       line, tokens, longest_translation(options_, tokens), taken_by({*too_long}), options_.beam, limit,
+       line, tokens, longest_translation(options_, tokens), byte_size_text(taken), options_.beam, limit,
        fitting == 0 ? "none fits (set --beam lower, or take a smaller model)"
                     : fmt::format("one of up to {} fits (set --max-len-b, --max-len-a or --beam lower)", fitting));
 }

@@ -27,6 +27,13 @@ struct TranslatorModel {
   Seq2SeqDecoder decoder;
 };
 
+// How sentences are searched: so many tokens together, and in parts one after the other, so that no more translations than
+// a part's are held.
+struct SearchPlan {
+  std::int64_t batch_tokens = 0;
+  std::vector<std::size_t> ends;  // of the parts, ascending, the last one that of all sentences
+};
+
 // Batches are those of search_batches(). Which of them are counted: those that no other one exceeds in sentences' longest
 // translations, tokens, and squares of tokens; the memory of a batch grows with these.
 class SearchMemory {
@@ -40,11 +47,12 @@ class SearchMemory {
   // Cost: a search that computes nothing (some 0.1 s for 200 steps) for each batch that exceeds all before.
   const ProcessMemory& peak(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines);
 
-  // The tokens of a batch with which these sentences stay below the limit: as many as in the call before, halved as
-  // often as it takes; 1 is one sentence at a time. Translations do not depend on it. Throws Error naming the line where
-  // one sentence alone does not fit, with the longest translation that would. Cost: as peak(), for each choice.
-  std::int64_t fitting_tokens(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines,
-                              std::int64_t first_line);
+  // With which these sentences stay below the limit: as many tokens of a batch as in the call before, halved as often as
+  // it takes; 1 is one sentence at a time. Parts hold some batches each, or all where these fit. Translations depend on
+  // neither. Throws Error naming the line where one sentence alone does not fit, with the longest translation that would;
+  // or saying how many lines may be read at a time. Cost: as peak(), for each choice.
+  SearchPlan plan(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines,
+                  std::int64_t first_line);
 
  private:
   using Batch = std::vector<TranslationSource>;
@@ -54,11 +62,15 @@ class SearchMemory {
   Size size_of(const Batch& batch) const;
   bool known(const Size& size) const;
   std::vector<Batch> largest_batches(std::span<const TranslationSource> sentences, std::int64_t batch_tokens) const;
-  void take_texts(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines);
+  void count_batches(std::span<const TranslationSource> sentences, std::int64_t batch_tokens);
+  std::int64_t bytes_of_translations(std::span<const TranslationSource> sentences) const;
+  std::int64_t bytes_of_parts(std::span<const TranslationSource> sentences, std::int64_t batch_tokens) const;
+  SearchPlan in_parts(std::span<const TranslationSource> sentences, std::int64_t room);
   ProcessMemory expected(const Batch& batch, const SearchOptions& search) const;
-  bool fits(const Batch& batch, const SearchOptions& search) const;
+  std::int64_t taken_alone(const TranslationSource& sentence, const SearchOptions& search) const;
   std::int64_t longest_that_fits(const TranslationSource& sentence) const;
   [[noreturn]] void refuse(std::span<const TranslationSource> sentences, std::int64_t first_line) const;
+  [[noreturn]] void refuse_window(std::int64_t lines, std::int64_t taken_beside) const;
 
   const std::vector<Seq2SeqConfig> models_;
   const TranslatorOptions options_;
@@ -66,8 +78,12 @@ class SearchMemory {
   const std::int64_t limit_;
   InferenceFit fit_;
   std::int64_t batch_tokens_;
-  std::vector<Size> counted_;  // those known: in peak_, or to fit
-  std::int64_t texts_ = 0;     // bytes of the largest window so far
+  std::vector<Size> counted_;  // those that computing_ is known of
+  ProcessMemory computing_;    // without texts
+  ProcessMemory model_;        // the same for the weights alone
+  // On the host: bytes of the lines read at a time, and in peak() of their translations, of the largest window so far.
+  std::int64_t lines_ = 0, translations_ = 0;
+  bool parts_told_ = false;
   ProcessMemory peak_;
 };
 

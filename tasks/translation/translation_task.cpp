@@ -86,6 +86,9 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
   EncoderInput feed(Examples examples, const std::string& where) const override {
     return feed::batch_input(examples, config_, true, [&](EncoderInput& input, const data::Example& example) {
       const feed::Examination examined(example, where);
+      if (feed::numbers(example, "target_ids").empty()) {  // of those that have one, </s> is there
+        fail("feed", "{}: the data set has no labels: expected one prepared with --target", where);
+      }
       for (const char* side : {"source_ids", "target_ids"}) {
         examined.length(side);
         examined.token_ids(side, side[0] == 's' ? config_.vocab_size : config_.target_vocabulary());

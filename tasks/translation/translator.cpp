@@ -5,6 +5,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/train/model.h"
+#include "tasks/train/run_config.h"
 #include "tasks/translation/decode/translate.h"
 #include "tasks/translation/line_sources.h"
 #include "tasks/translation/search_memory.h"
@@ -19,7 +20,9 @@ namespace {
 Seq2SeqConfig config_of(const fs::path& folder) {
   const ModelConfig config = read_encoder_config(folder);
   if (const auto* const own = dynamic_cast<const Seq2SeqConfig*>(&*config)) return *own;
-  fail(folder.string(), "model.kind: expected seq2seq, an encoder-decoder, got {}", model_kind_of(config->to_json()));
+  const std::string kind = model_kind_of(config->to_json()), task = named_task(read_model_config(folder));
+  fail_usage(folder.string(), "expected a model of translation, an encoder-decoder, got {} of kind {}",
+             task.empty() ? "an encoder" : "one of " + task, kind);
 }
 
 // Which vocabulary the models have; of all the same.
@@ -49,19 +52,19 @@ struct Folders {
   TranslatorOptions options;
 };
 
-Folders::Folders(const TranslatorRequest& request)
-    : options(translator_options().read(*request.options, "etc translate", "--")) {
+Folders::Folders(const TranslatorRequest& request) : options(read_translator_options(*request.options)) {
   if (request.folders.empty()) fail_usage("translate", "expected at least one model");
+  // First, since models of other tasks have other vocabularies.
+  for (const fs::path& folder : request.folders) configs.push_back(config_of(folder));
   const DataIdentity data = identity_of(request.folders);
   const fs::path file = vocabulary_of(request.folders, data, request.vocab);
   tokenizer = Vocabulary(file, data.vocab_sha256).tokenizer;
   options.tokens = search_tokens(*tokenizer, file.string());
-  for (const fs::path& folder : request.folders) {
-    const Seq2SeqConfig& config = configs.emplace_back(config_of(folder));
-    for (const std::int64_t rows : {config.vocab_size, config.target_vocabulary()}) {
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    for (const std::int64_t rows : {configs[i].vocab_size, configs[i].target_vocabulary()}) {
       if (rows == tokenizer->vocab_size()) continue;
-      fail(folder.string(), "expected tables of {} rows, as many as {} has pieces, got {}", tokenizer->vocab_size(),
-           file.string(), rows);
+      fail(request.folders[i].string(), "expected tables of {} rows, as many as {} has pieces, got {}",
+           tokenizer->vocab_size(), file.string(), rows);
     }
   }
 }
@@ -70,8 +73,7 @@ class Translator final : public LineTranslator {
  public:
   explicit Translator(const TranslatorRequest& request) : Translator(request, Folders(request)) {}
 
-  std::vector<std::vector<LineTranslation>> translate(std::span<const SourceLine> lines,
-                                                      std::int64_t first_line) override;
+  void translate(std::span<const SourceLine> lines, std::int64_t first_line, const TakeTranslations& take) override;
   std::int64_t most() const override { return options_.beam; }
   std::int64_t pieces() const override { return sources_.pieces(); }
   std::int64_t unknown_pieces() const override { return sources_.unknown_pieces(); }
@@ -97,21 +99,24 @@ Translator::Translator(const TranslatorRequest& request, const Folders& folders)
   }
 }
 
-std::vector<std::vector<LineTranslation>> Translator::translate(std::span<const SourceLine> lines,
-                                                                std::int64_t first_line) {
+void Translator::translate(std::span<const SourceLine> lines, std::int64_t first_line, const TakeTranslations& take) {
   const std::vector<TranslationSource> sources = sources_.read(lines, first_line);
-  const std::int64_t batch_tokens =
-      memory_ ? memory_->fitting_tokens(sources, lines, first_line) : options_.batch_tokens;
+  const SearchPlan plan =
+      memory_ ? memory_->plan(sources, lines, first_line) : SearchPlan{options_.batch_tokens, {sources.size()}};
   std::vector<TranslationModel> models;
   for (const auto& model : models_) models.push_back({model->encoder, model->decoder});
-  std::vector<std::vector<LineTranslation>> translations;
-  for (const auto& found : translation::translate(models, sources, {options_, batch_tokens})) {
-    std::vector<LineTranslation>& of_line = translations.emplace_back();
-    for (const Hypothesis& hypothesis : found) {
-      of_line.push_back({sentence_of(*tokenizer_, hypothesis.tokens), hypothesis.score});
+  std::size_t first = 0;
+  for (const std::size_t end : plan.ends) {
+    const auto part = std::span(sources).subspan(first, end - first);
+    for (const auto& found : translation::translate(models, part, {options_, plan.batch_tokens})) {
+      std::vector<LineTranslation> of_line;
+      for (const Hypothesis& hypothesis : found) {
+        of_line.push_back({sentence_of(*tokenizer_, hypothesis.tokens), hypothesis.score});
+      }
+      take(of_line);
     }
+    first = end;
   }
-  return translations;
 }
 
 std::unique_ptr<LineTranslator> open_translator(const TranslatorRequest& request) {

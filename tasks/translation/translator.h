@@ -5,9 +5,9 @@
 
 namespace etc::translation {
 
-// open() throws Error on a folder without an encoder-decoder, vocabularies that differ (both hashes) or that are not as
-// large as the model's tables; UsageError where no folder is named or the vocabulary is not known. A line of more pieces
-// than `positions`, </s> counted, is an Error naming it, or cut.
+// open() throws Error on vocabularies that differ (both hashes) or that are not as large as the model's tables; UsageError
+// on a model that translates nothing, where no folder is named or the vocabulary is not known. A line of more pieces than
+// `positions`, </s> counted, is an Error naming it, or cut.
 const TranslatorKind& translator_kind();
 
 }  // namespace etc::translation

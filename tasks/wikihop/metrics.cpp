@@ -2,6 +2,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 #include "tasks/text/raw_records.h"
 #include "tasks/wikihop/decode.h"
 #include "tasks/wikihop/head.h"
@@ -37,6 +38,8 @@ Json score_predictions(const std::map<std::string, std::string>& predictions,
       ++right;
     }
   }
+  const std::int64_t unknown = std::ssize(predictions) - (std::ssize(gold) - missing);
+  if (unknown > 0) log::warn("{} predictions are of no record of the gold files: not counted", unknown);
   return {{"metrics", {{"string_accuracy", static_cast<double>(right) / static_cast<double>(gold.size())}}},
           {"missing", missing},
           {"records", gold.size()}};

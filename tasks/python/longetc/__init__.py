@@ -86,7 +86,10 @@ class Encoded(Ragged):
 
 def _integers(values: Any, kind: type, name: str) -> np.ndarray:
     """The numbers as a contiguous vector of this kind: the caller's own memory where they are one already."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name}: expected a vector of integers: {error}") from None
     if array.ndim != 1:
         raise UsageError(f"{name}: expected a vector, got an array of {array.ndim} dimensions")
     if array.dtype != kind:
@@ -98,17 +101,41 @@ def _integers(values: Any, kind: type, name: str) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=kind)
 
 
+def _holds_vectors(values: Any, name: str) -> bool:
+    try:
+        return len(values) > 0 and np.ndim(values[0]) > 0
+    except (KeyError, TypeError, ValueError):  # a number, an iterator, a mapping, vectors of no one shape
+        raise UsageError(f"{name}: expected a vector of integers, a list of such vectors or a Ragged, got "
+                         f"{values if np.isscalar(values) else type(values).__name__}") from None
+
+
 def _ragged(ids: Any, offsets: Any, name: str) -> Tuple[np.ndarray, np.ndarray]:
     if isinstance(ids, Ragged):
+        if offsets is not None:
+            raise UsageError(f"offsets: expected none beside {name} of several texts, which have their own")
         ids, offsets = ids.values, ids.offsets
-    elif offsets is None and len(ids) > 0 and np.ndim(ids[0]) > 0:  # a list of vectors
-        offsets = np.cumsum([0] + [len(text) for text in ids])
-        ids = np.concatenate([_integers(text, np.int32, name) for text in ids])
+    elif offsets is None and _holds_vectors(ids, name):
+        texts = [_integers(text, np.int32, name) for text in ids]
+        offsets = np.cumsum([0] + [len(text) for text in texts])
+        ids = np.concatenate(texts)
     flat = _integers(ids, np.int32, name)
     starts = _integers([0, len(flat)] if offsets is None else offsets, np.int64, "offsets")
     if len(starts) < 1 or starts[0] != 0 or starts[-1] != len(flat) or np.any(np.diff(starts) < 0):
         raise UsageError(f"offsets: expected from 0 to {len(flat)}, the number of ids, never less than the one before")
     return flat, starts
+
+
+def _files(files: Union[Path, Sequence[Path]]) -> List[str]:
+    return [os.fspath(files)] if isinstance(files, (str, os.PathLike)) else [os.fspath(file) for file in files]
+
+
+def _json(value: Any) -> str:
+    """JSON of a mapping of any kind, and of those in it."""
+    def plain(inner: Any) -> Dict[Any, Any]:
+        if isinstance(inner, Mapping):
+            return dict(inner)
+        raise TypeError(f"expected what JSON can say, got {type(inner).__name__}")
+    return json.dumps(value, default=plain)
 
 
 def _texts(texts: Union[str, Sequence[str]]) -> List[str]:
@@ -237,7 +264,7 @@ class Model:
 
     def predict(self, record: Mapping[str, Any]) -> Dict[str, Any]:
         """The answer to one raw record of the model's task (tasks/RECORDS.md, tasks/ANSWERS.md)."""
-        return _object(self._own.predict(json.dumps(record)))
+        return _object(self._own.predict(_json(record)))
 
     def ask(self, document: Union[str, bytes], question: str, form: str = "automatic") -> Dict[str, Any]:
         """The answer to a question about a document, with its evidence: models of hotpotqa, nq and squad. form:
@@ -275,7 +302,7 @@ def _options(vocabulary: Optional[Path], splitter: Optional[str], decoding: Opti
     options = _longetc.LoadOptions()
     options.vocabulary = os.fspath(vocabulary) if vocabulary is not None else ""
     options.splitter = splitter or ""
-    options.decoding = json.dumps(dict(decoding or {}))
+    options.decoding = _json(decoding or {})
     options.compute = compute
     options.scores = scores
     options.memory_limit = memory_limit
@@ -304,7 +331,7 @@ def from_weights(weights: Mapping[str, Any], config: Union[Mapping[str, Any], Pa
 
 def _json_of(config: Union[Mapping[str, Any], Path]) -> str:
     if isinstance(config, Mapping):
-        return json.dumps(dict(config))
+        return _json(config)
     with open(config, encoding="utf-8") as file:
         return file.read()
 
@@ -318,18 +345,18 @@ class TrainReport(NamedTuple):
 
 
 def prepare(task: str, inputs: Union[Path, Sequence[Path]], output: Path, *, vocabulary: Path, split: str = "train",
-            targets: Sequence[Path] = (), report: Optional[Path] = None, settings: Optional[Mapping[str, Any]] = None,
+            targets: Union[Path, Sequence[Path]] = (), report: Optional[Path] = None, settings: Optional[Mapping[str, Any]] = None,
             strict: bool = False, progress: Progress = None) -> PrepareReport:
     """Raw files → one HDF5 data set and a report of faults, as `etc prepare`. settings: {"long_seq_len": 4096, …}."""
     options = _longetc.PrepareOptions()
     options.task = task
-    options.inputs = [os.fspath(inputs)] if isinstance(inputs, (str, os.PathLike)) else [os.fspath(f) for f in inputs]
-    options.targets = [os.fspath(file) for file in targets]
+    options.inputs = _files(inputs)
+    options.targets = _files(targets)
     options.vocabulary = os.fspath(vocabulary)
     options.output = os.fspath(output)
     options.report = os.fspath(report) if report is not None else ""
     options.split = split
-    options.settings = json.dumps(dict(settings or {}))
+    options.settings = _json(settings or {})
     options.strict = strict
     return _with_progress(progress, lambda tell: _longetc.prepare(options, tell))
 
@@ -348,9 +375,9 @@ def train(config: Union[Mapping[str, Any], Path, None] = None, output: Path = ""
     if isinstance(config, Mapping):
         if overrides is not None:
             raise UsageError("train: overrides go with a configuration file: expected them in config")
-        options.config = json.dumps(config)
+        options.config = _json(config)
     else:
         options.config_file = os.fspath(config) if config is not None else ""
-        options.config = json.dumps(dict(overrides or {}))
+        options.config = _json(overrides or {})
     report = _with_progress(progress, lambda tell: _longetc.train(options, tell))
     return TrainReport(report.step, dict(report.best))

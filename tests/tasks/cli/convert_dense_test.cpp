@@ -38,7 +38,9 @@ TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT aga
   std::filesystem::create_directories(scene.path("bert"));
   const test::HubBert hub(test::small_bert(), "");
   hub.write(scene.path("bert/model.safetensors"));
-  write_file_atomically(scene.path("bert/config.json"), json_text(test::small_bert_json()));
+  Json config = test::small_bert_json();
+  config["model_type"] = "bert";
+  write_file_atomically(scene.path("bert/config.json"), json_text(config));
 
   const std::string model = scene.path("model"), back = scene.path("back");
   const test::Result read =
@@ -58,6 +60,8 @@ TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT aga
     CHECK(std::equal(got.data(), got.data() + got.size(), values.data()));
   }
   CHECK(read_json_file(scene.path("back/config.json")).at("model_type") == "bert");
+  CHECK_THAT(scene.run({"info", back}).out, Contains("model of another program") && Contains("attention projections") &&
+                                                Contains(std::to_string(hub.tensors.size()) + " tensors"));
 
   const auto refuses = [&](std::vector<std::string> arguments, const std::string& message, int code = 2) {
     arguments.insert(arguments.begin(), "convert");

@@ -48,7 +48,7 @@ TEST_CASE("incomplete data are refused without --allow-incomplete, by every comm
   const std::vector<Words> commands = {
       training({}, "cut.h5", "a"),
       training({"--eval-data", scene.cut}, "train.h5", "b"),
-      training({"--data", scene.whole, scene.cut}, "train.h5", "c"),  // shards
+      training({"--data", scene.cut}, "train.h5", "c"),  // shards
       {"eval", "--model", scene.model, "--data", scene.cut},
       {"eval", "--model", scene.model, "--data", scene.whole, scene.cut},
       {"predict", "--model", scene.model, "--data", scene.cut, "--output", scene.folder / "predictions.json"},

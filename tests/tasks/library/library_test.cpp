@@ -149,6 +149,45 @@ TEST_CASE("records and documents are answered as the program answers them", "[li
   CHECK_THAT(message_of([&] { model.predict("{"); }, kFailure), Contains("record"));
 }
 
+TEST_CASE("options and inputs that cannot be meant are refused at once", "[library]") {
+  const std::string run = hotpotqa().path("run");
+  const auto refused = [&](const std::function<void(longetc::LoadOptions&)>& set, const char* message) {
+    longetc::LoadOptions options;
+    set(options);
+    CHECK_THAT(message_of([&] { longetc::Model(run, options); }, kUsage), Contains(message));
+  };
+  refused([](auto& options) { options.compute = "foo"; }, "foo");
+  refused([](auto& options) { options.scores = "foo"; }, "expected int32 or fp16, got \"foo\"");
+  refused([](auto& options) { options.decoding = "[]"; }, "decoding: expected an object, got []");
+  refused([](auto& options) { options.decoding = R"({"sf_treshold": 1})"; }, "did you mean sf_threshold?");
+  refused([](auto& options) { options.decoding = R"({"sf_threshold": "much"})"; },
+          "decoding: sf_threshold: expected a number");
+  refused([](auto& options) { options.memory_limit = -1; }, "memory_limit: expected 0 (none) or");
+  refused([](auto& options) { options.max_long_tokens = -1; }, "max_long_tokens: expected 0 (as many as usual) or");
+  refused([](auto& options) { options.splitter = "foo"; }, "splitter: records of task hotpotqa are not cut");
+  longetc::LoadOptions broken;
+  broken.decoding = "{";
+  CHECK_THAT(message_of([&] { longetc::Model(run, broken); }, kFailure), Contains("longetc: decoding"));
+  broken.decoding = R"({"sf_threshold": 0.5})";
+  broken.compute = "auto";
+  longetc::Model model(run, broken);
+  CHECK_THAT(message_of([&] { model.ask("The tower is old.", "caf\xE9?"); }, kUsage),
+             Contains("document: expected a question in UTF-8, got one whose byte 3 is not"));
+  const std::int64_t offsets[] = {0, 1};
+  CHECK_THAT(message_of(
+                 [&] {
+                   model.encode({nullptr, offsets, -1, nullptr}, longetc::States::mean);
+                 },
+                 kUsage),
+             Contains("texts: expected 0 or more, got -1"));
+  CHECK_THAT(message_of(
+                 [&] {
+                   model.encode({nullptr, offsets, 1, nullptr}, longetc::States::mean);
+                 },
+                 kUsage),
+             Contains("ids: expected a vector, got null"));
+}
+
 TEST_CASE("a caller stops a training, which goes on later to the same bits", "[library]") {
   const Scene& scene = hotpotqa();
   std::vector<std::int64_t> seen;

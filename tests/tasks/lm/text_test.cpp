@@ -6,6 +6,7 @@
 #include "data/loader/order.h"
 #include "data/sample/lm_sample.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "tasks/lm/predictions.h"
 #include "tasks/lm/schema.h"
 #include "tests/tasks/lm/lm_scene.h"
@@ -48,6 +49,8 @@ TEST_CASE("every piece of a text and its end is a label once, after the pieces b
   CHECK(counts.records == 2);
   CHECK(counts.examples == 4);
   CHECK(counts.codes.at("ignored invalid_byte") == 1);
+  CHECK(counts.codes.at("warn utf8_invalid") == 1);
+  CHECK(counts.warned == 1);
   CHECK(counts.codes.at("ignored unknown_piece") == 1);
 
   scene.prepare("l.h5", *scene.preparation(3, lm::TextEnds::lines), {"ab\n\nabcd\r\n", "f"});
@@ -114,10 +117,13 @@ TEST_CASE("a stopped preparation of texts goes on behind its finished files, to 
   CHECK(counts.codes.at("ignored unknown_piece") == 2);
   CHECK(counts.codes.at("ignored invalid_byte") == 1);
   CHECK_FALSE(std::filesystem::exists(scene.path("out.h5.parts")));
-  // What was kept is what is used.
-  for (const auto& part : stop()) write_file_atomically(part, "kept\n");
+  // What was kept is used.
+  stop();
+  log::also_to_file(scene.path("log"));
   run();
-  CHECK(read_file(scene.path("report.jsonl")) == "kept\nkept\n");
+  for (const char* name : {"text0", "text1"}) {
+    CHECK_THAT(read_file(scene.path("log")), Catch::Contains(std::string(name) + " is finished from an earlier run"));
+  }
 }
 
 TEST_CASE("streams side by side use every example once, in its stream's order", "[lm]") {

@@ -4,11 +4,13 @@
 
 #include "data/readers/text_blocks.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/prepare/run.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
+#include "tests/tasks/stopped_preparation.h"
 
 using namespace etc;
 
@@ -269,4 +271,39 @@ TEST_CASE("a record that does not stand alone and cannot be read ends the file",
   CHECK(outcome.examples == std::vector<Words>{{"line 1", "One."}});
   CHECK(outcome.counts.fatal);
   CHECK(outcome.report == Words{"fatal utf8_invalid 1@6: byte 6, line 3, column 1: not well-formed UTF-8"});
+}
+
+TEST_CASE("a damaged part of an earlier run is prepared again, to equal bytes", "[tasks][prepare]") {
+  const test::TemporaryFolder folder;
+  const TabPreparation preparation;
+  std::string bytes;
+  for (int i = 0; i < 500; ++i) bytes += fmt::format("id{}\t{}\n", i, i * 7919 % 10007);
+  write_file_atomically(folder / "a", bytes + "c\t\n");
+  write_file_atomically(folder / "b", "id3\tagain\nb\ttwo\n");
+  prepare::RunOptions options;
+  options.inputs = {folder / "a", folder / "b"};
+  options.output = folder / "out.h5";
+  options.report = folder / "report.jsonl";
+  options.split = "train";
+  const auto run = [&] { prepare::run(preparation, options); };
+  run();
+  const std::string whole = read_file(options.output), report = read_file(options.report);
+  log::also_to_file(folder / "log");
+  for (const char* ending : {".h5", ".rejects.jsonl", ".ids.jsonl"}) {
+    CAPTURE(ending);
+    std::filesystem::remove(options.output);
+    write_file_atomically(folder / "log", "");
+    log::also_to_file(folder / "log");
+    const auto parts = test::stopped_parts(options.output, options.report, ending, run);
+    REQUIRE(parts.size() == 1);
+    std::string part = read_file(parts[0]);
+    part.replace(part.size() / 2, 4, "XXXX");
+    write_file_atomically(parts[0], part);
+    run();
+    CHECK(read_file(options.output) == whole);
+    CHECK(read_file(options.report) == report);
+    CHECK_THAT(read_file(folder / "log"),
+               Catch::Contains("its input is prepared again") && !Catch::Contains("is finished from an earlier run"));
+    CHECK_FALSE(std::filesystem::exists(options.output.string() + ".parts"));
+  }
 }

@@ -1,7 +1,9 @@
 // Bad input, case by case (pretraining 7).
 #include "etc_core/base/log.h"
+#include "tasks/prepare/forecast.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
+#include "tests/tasks/stopped_preparation.h"
 
 namespace etc::test {
 namespace {
@@ -30,6 +32,74 @@ TEST_CASE("a text without a word is an error that names the files", "[pretrain]"
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5"));
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.rejects.jsonl"));
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.parts"));
+}
+
+TEST_CASE("where every record is rejected the report is written and the error says how many, where and why",
+          "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"text_key", "text"}};
+  scene.write("in.jsonl", "{\"txt\": \"a\"}\n{\"text\": 5}\nno JSON\n");
+  CHECK_THROWS_WITH(
+      scene.run({"in.jsonl"}),
+      Contains("no document with a word: expected text, got 3 rejected records; the first: in.jsonl, line "
+               "1: text: missing_field: ") &&
+          Contains("(all of them: " + (scene.folder / "out.h5.rejects.jsonl").string() + ")"));
+  CHECK(scene.report().size() == 3);
+  CHECK(scene.report()[1].code == "wrong_type");
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5"));
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.parts"));
+  // Beside documents that are too short as well.
+  scene.settings["min_document_sentences"] = 3;
+  scene.write("in.jsonl", "{\"text\": \"a\"}\n{}\n");
+  CHECK_THROWS_WITH(scene.run({"in.jsonl"}), Contains("got 1 shorter ones (--min-document-sentences) and 1 rejected "
+                                                      "record; the first: in.jsonl, line 2: "));
+  CHECK(scene.report().size() == 1);
+}
+
+TEST_CASE("an error of a forecast names the files that were given, not the copies it reads", "[pretrain]") {
+  PretrainScene scene;
+  scene.write("in.txt", "");
+  scene.write("in.jsonl", "{}\n");
+  prepare::RunOptions options;
+  options.split = "train";
+  options.inputs = {scene.folder / "in.txt"};
+  const std::string name = (scene.folder / "in.txt").string();
+  CHECK_THROWS_WITH(prepare::forecast(*scene.make(), options),
+                    "etc prepare: " + name + ": no document with a word: expected text");
+  scene.settings = {{"text_key", "text"}};
+  options.inputs = {scene.folder / "in.txt", scene.folder / "in.jsonl"};
+  CHECK_THROWS_WITH(prepare::forecast(*scene.make(), options),
+                    Contains(name + ", " + (scene.folder / "in.jsonl").string() + ": no document") &&
+                        Contains("the first: in.jsonl, line 1: text: ") && Contains("(all of them: the report") &&
+                        !Contains("etc_prepare_forecast"));
+}
+
+TEST_CASE("a damaged part of an earlier run is cut into pieces again, to equal bytes", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"dupe_factor", 2}};
+  scene.write("a.txt", "a b c\nd \xff e f\n\ng h i\nj k l\n");
+  scene.write("b.txt", "\nm n o\np q r\n");
+  const auto run = [&] { scene.run({"a.txt", "b.txt"}); };
+  run();
+  const std::string whole = scene.bytes("out.h5"), report = scene.bytes("out.h5.rejects.jsonl");
+  for (const std::string ending : {".pieces", ".sentences", ".begins", ".rejects.jsonl"}) {
+    CAPTURE(ending);
+    std::filesystem::remove(scene.folder / "out.h5");
+    const auto parts = stopped_parts(scene.folder / "out.h5", scene.folder / "out.h5.rejects.jsonl", ending, run);
+    REQUIRE(parts.size() == 2);
+    for (const auto& part : parts) {
+      std::string bytes = read_file(part);
+      bytes.empty() ? bytes = "x" : bytes.replace(bytes.size() / 2, 1, "\x7f");
+      write_file_atomically(part, bytes);
+    }
+    scene.write("log", "");
+    log::also_to_file(scene.folder / "log");
+    run();
+    CHECK(scene.bytes("out.h5") == whole);
+    CHECK(scene.bytes("out.h5.rejects.jsonl") == report);
+    CHECK_THAT(scene.bytes("log"),
+               Contains("its input is prepared again") && !Contains("is cut into pieces from an earlier run"));
+  }
 }
 
 TEST_CASE("bytes that are no UTF-8 are left out, counted and told once for each file", "[pretrain]") {

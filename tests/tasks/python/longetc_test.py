@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 
 import numpy as np
@@ -172,6 +173,18 @@ class Runs(Scene):
         with self.assertRaises(ValueError):
             longetc.train(self.config)
 
+    def test_a_configuration_is_a_mapping_of_any_kind(self):
+        config = types.MappingProxyType({**self.config, "training": types.MappingProxyType(self.config["training"])})
+        output = self.folder / "mapping"
+        self.assertEqual(longetc.train(config, output, progress=False).step, 4)
+        name = "best/model.safetensors"
+        self.assertEqual((output / name).read_bytes(), (self.folder / "run" / name).read_bytes())
+
+    def test_one_target_is_one_file(self):
+        with self.assertRaisesRegex(longetc.UsageError, "targets: expected none in this task, got 1"):
+            longetc.prepare("hotpotqa", self.folder / "dev.json", self.folder / "x.h5", vocabulary=self.vocabulary,
+                            targets="de")
+
     def test_messages_go_to_logging(self):
         with self.assertLogs("longetc", logging.INFO) as caught:
             longetc.train(self.config, self.folder / "logged", progress=False)
@@ -260,6 +273,7 @@ class Arrays(unittest.TestCase):
         flat = np.concatenate([self.ids, self.ids[:7]])
         forms = {"int64": dict(ids=flat.astype(np.int64), offsets=[0, 50, 57]), "lists": dict(ids=[self.ids, self.ids[:7]]),
                  "python": dict(ids=[self.ids.tolist(), self.ids[:7].tolist()]),
+                 "tuples": dict(ids=(tuple(self.ids.tolist()), self.ids[:7])),
                  "ragged": dict(ids=longetc.Ragged(flat, np.array([0, 50, 57]))),
                  "strided": dict(ids=np.repeat(flat, 2)[::2], offsets=np.array([0, 50, 57], np.int32))}
         for name, form in forms.items():
@@ -281,6 +295,16 @@ class Arrays(unittest.TestCase):
                 message = "dimensions" if "dimensions" in message else message
                 with self.assertRaisesRegex(longetc.UsageError, message):
                     self.encoder.encode(**arguments)
+        flat = longetc.Ragged(self.ids, np.array([0, 50]))
+        unlike = {"got 5": dict(ids=5), "an array of 0 dimensions": dict(ids=[[1, 2], 3]),
+                  "ids: expected .*integers": dict(ids=[3, [1, 2]]), "got ndarray": dict(ids=np.array(3)),
+                  "got generator": dict(ids=(i for i in range(3))), "got set": dict(ids={1, 2}),
+                  "got dict": dict(ids={1: 2}), "expected none beside ids": dict(ids=flat, offsets=[0, 50]),
+                  "sentences: .* got 0": dict(ids=self.ids, sentences=0),
+                  "offsets: .* 0 dimensions": dict(ids=self.ids, offsets=5)}
+        for message, arguments in unlike.items():
+            with self.subTest(message), self.assertRaisesRegex(longetc.UsageError, message):
+                self.encoder.encode(**arguments)
         with self.assertRaisesRegex(longetc.Error, "160"):
             self.encoder.encode(ids=[5, 160])
         with self.assertRaisesRegex(longetc.Error, "vocabulary"):

@@ -92,6 +92,63 @@ TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[ta
   refused({"info", missing}, "no such file or folder");
 }
 
+TEST_CASE("a model larger than the machine is refused at once", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const Result result = place.run(place.training({"--hidden-size", "16777216", "--intermediate-size", "16777216"}));
+  CAPTURE(result.err);
+  CHECK(result.code == 1);
+  CHECK(has(result.err, "weights and their gradients take"));
+  CHECK(has(result.err, "(a smaller model)"));
+  CHECK(!fs::exists(place.folder / "run"));
+}
+
+TEST_CASE("options that would do nothing are refused by name", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const std::string data = place.folder / "train.h5", file = place.folder / "file";
+  const auto refused = [&](const Words& words, const std::string& part) {
+    const Result result = place.run(words);
+    CAPTURE(result.err, part);
+    CHECK(result.code == 2);
+    CHECK(has(result.err, part));
+    CHECK(!fs::exists(file));
+  };
+  refused(place.training({"--forecast", "--trace", file}), "--profile and --trace go without --forecast");
+  refused(place.training({"--link-megabits", "100"}), "go with --forecast --processes R");
+  place.train();
+  const std::string model = place.folder / "run/best";
+  const Words predicting = {"predict", "--model", model, "--data", data, "--output", file};
+  refused(etc::test::joined(predicting, {"--n-best", "3"}), "--n-best: expected --n-best-output FILE beside it");
+  refused(etc::test::joined(predicting, {"--splitter", "icu"}), "--splitter goes with --input");
+  refused({"eval", "--model", model, "--data", data, "--sf-threshold", "0.3"},
+          "--sf-threshold is no option of a model of task wikihop");
+  const Words scoring = {"eval", "--task", "wikihop", "--predictions", "p", "--gold", "g"};
+  refused(etc::test::joined(scoring, {"--vocab", "v"}), "--vocab goes with --model");
+  refused(etc::test::joined(scoring, {"--compute", "bf16"}), "--compute, --scores and --device go with --model");
+  const Words encoding = {"encode", "--model", model, "--data", data, "--output", file};
+  for (const Words& more : {Words{"--vocab", "v"}, Words{"--states", "global"}, Words{"--max-long-tokens", "9"}}) {
+    refused(etc::test::joined(encoding, more), more[0] + " is no option of --data or --inputs");
+  }
+  const Words analysing = {"analyze", "--model", model, "--data", data, "--output", file};
+  refused(etc::test::joined(analysing, {"--layers", "1"}), "--layers needs --document");
+  refused(etc::test::joined(analysing, {"--document", "0", "--examples", "4"}),
+          "--examples is no option of --document");
+}
+
+TEST_CASE("the second file of NumPy's form is an output as the first one is", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  place.train();
+  const fs::path texts = place.folder / "s.npy.offsets.npy";
+  etc::write_file_atomically(texts, "{\"text\": \"mine\"}\n");
+  const Result result = place.run({"encode", "--model", place.folder / "run", "--text", texts, "--states", "long",
+                                   "--output", place.folder / "s.npy"});
+  CHECK(result.code == 2);
+  CHECK(has(result.err, "s.npy.offsets.npy is the same file as --text"));
+  CHECK(etc::read_file(texts) == "{\"text\": \"mine\"}\n");
+}
+
 TEST_CASE("models and data that do not belong together give exit code 1 and write nothing", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Place place;

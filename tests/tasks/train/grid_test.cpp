@@ -114,6 +114,30 @@ TEST_CASE("a grid is trained, goes on after it was cut short, and gives the figu
         etc::read_file(place.folder / "run/best/model.safetensors"));
 }
 
+TEST_CASE("a grid goes on behind a run whose residual scores left their range", "[train]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const auto result =
+      place.run(place.training({"--use-residual-attention", "--grid", "learning_rate=1e30,0.001"}, "train.h5", "4"));
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(has(result.out, "learning_rate=1e30  (0 of 1 runs, the others diverged)"));
+  const Json results = etc::parse_json(etc::read_file(place.folder / "run/grid.json"), "grid.json");
+  CHECK(has(results["runs"][0].value("failure", ""), "train: step 1: "));
+  CHECK(has(results["runs"][0].value("failure", ""), "the model diverges"));
+}
+
+TEST_CASE("a grid leaves a folder alone that holds files of somebody else", "[train]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  fs::create_directory(place.folder / "run");
+  etc::write_file_atomically(place.folder / "run/grid.csv", "mine");
+  const auto result = place.run(place.training({"--grid", "learning_rate=0.001"}));
+  CHECK(result.code == 1);
+  CHECK(has(result.err, "holds files that belong to no grid"));
+  CHECK(etc::read_file(place.folder / "run/grid.csv") == "mine");
+}
+
 TEST_CASE("a grid that cannot be meant is a usage error before any work", "[train]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Place place;

@@ -1,4 +1,5 @@
 // etc predict on raw records: from a file or standard input, as they come, with the same result as prepared data.
+#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/tasks/train/place.h"
@@ -101,6 +102,21 @@ TEST_CASE("predictions appear as records come, not at the end of the input", "[t
   CHECK(has(cut.err, "standard input: "));
   CHECK(scene.run(scene.predict("-", scene.output), records).code == 1);
   CHECK(!fs::exists(scene.output));
+}
+
+TEST_CASE("of raw records with one id the first is predicted, and the others are named with its place", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  etc::Json records = etc::read_json_file(scene.raw);
+  const std::size_t different = records.size();
+  records.push_back(records[1]);
+  etc::write_file_atomically(scene.folder / "twice.json", etc::json_line(records));
+  const Result result = scene.run(scene.predict(scene.folder / "twice.json", scene.output));
+  INFO(result.err);
+  CHECK(result.code == 1);  // as for every record without a prediction
+  CHECK(has(result.err, fmt::format("record {} {}: id duplicate_id: the id was first seen at record 1 of ", different,
+                                    records[1]["id"].get<std::string>())));
+  CHECK(etc::read_json_file(scene.output).size() == different);
 }
 
 TEST_CASE("raw records that cannot be predicted are named, and the others are predicted", "[tasks]") {

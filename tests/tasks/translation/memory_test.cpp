@@ -130,6 +130,48 @@ TEST_CASE("a limit that no translation fits is refused with what would fit", "[t
                           Contains("; one of up to "));
 }
 
+TEST_CASE("translations that do not fit together are made in parts, and lines that do not are refused",
+          "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Trained scene(kModel);
+  const std::string lines = read_file(scene.path("s/dev.source"));
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += lines;
+  const std::string all_lines = std::to_string(std::count(many.begin(), many.end(), '\n'));
+  write_file_atomically(scene.path("many.source"), many);
+  const auto translate = [&](const std::string& input, const Words& more) {
+    Words words = {"translate", "--model", scene.path("run"), "--input", scene.path(input), "--beam", "2",
+                   "--threads", "1",       "--max-len-b",     "60",      "--batch-tokens",  "128"};
+    words.insert(words.end(), more.begin(), more.end());
+    return scene.try_run(words);
+  };
+  const double few = told(translate("many.source", {"--forecast", "--window", "100"}).out, "may be:");
+  const double all = told(translate("many.source", {"--forecast"}).out, "may be:");
+  REQUIRE(all > few + 4);
+  REQUIRE(translate("many.source", {"--output", scene.path("whole")}).code == 0);
+  const auto bytes = [](double megabytes) { return std::to_string(static_cast<long long>(megabytes * 1e6)); };
+  const test::Result parts =
+      translate("many.source", {"--output", scene.path("parts"), "--memory-limit", bytes((few + all) / 2)});
+  INFO(parts.err);
+  REQUIRE(parts.code == 0);
+  CHECK_THAT(parts.err, Contains("lines are translated at a time, of " + all_lines + " that are read"));
+  CHECK(told(parts.err, "info: peak memory") <= (few + all) / 2);
+  CHECK(read_file(scene.path("parts")) == read_file(scene.path("whole")));
+
+  const double model = told(translate("many.source", {"--output", "none", "--memory-limit", "5MB"}).err, "which takes");
+  std::string large;
+  for (int i = 0; i < 300; ++i) large += std::string(40'000, 'x') + "\n";
+  write_file_atomically(scene.path("large.source"), large);
+  const test::Result window =
+      translate("large.source", {"--output", scene.path("none"), "--memory-limit", bytes(model + 8)});
+  CHECK(window.code == 1);
+  CHECK_THAT(window.err,
+             Contains("the 300 lines that are read at a time take 24.") && Contains(" fit: set --window lower)"));
+  CHECK(
+      translate("large.source", {"--output", scene.path("some"), "--memory-limit", bytes(model + 8), "--window", "20"})
+          .code == 0);
+}
+
 TEST_CASE("training that watches BLEU takes the memory that it said it would", "[translation]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   for (const std::string beam : {"0", "8"}) {

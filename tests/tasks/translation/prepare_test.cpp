@@ -11,6 +11,7 @@
 #include "data/text/subword_vocab.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
 #include "tasks/prepare/run.h"
@@ -133,13 +134,17 @@ TEST_CASE("a stopped preparation goes on behind its finished pairs of files, to 
   CHECK(scene.counts.summary() == counts);
   CHECK(text(scene.examples().back(), "id") == "4");
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.parts"));
-  // What was kept is what is used; another target is another part.
-  write_file_atomically(stop().at(0), "kept\n");
-  run();
-  CHECK(read_file(scene.folder / "report.jsonl") == "kept\n");
-  write_file_atomically(stop().at(0), "kept\n");
+  // What was kept is used; another target is another part.
+  const auto said = [&](const std::string& name) {
+    log::also_to_file(scene.folder / name);
+    run();
+    return read_file(scene.folder / name);
+  };
+  stop();
+  CHECK_THAT(said("log"), Catch::Contains("s0 is finished from an earlier run"));
+  stop();
   scene.write("t0", "lower\nlow\nlow\n");
-  run();
+  CHECK_THAT(said("other log"), !Catch::Contains("from an earlier run"));
   CHECK(read_file(scene.folder / "report.jsonl") == report);
 }
 
@@ -200,8 +205,8 @@ TEST_CASE("a test's sentence longer than the positions is rejected, or its sourc
   scene.run_texts("low low low\nlow\n", "low\nlow\n");
   CHECK(scene.counts.rejected == 1);
   CHECK(read_file(scene.folder / "report.jsonl")
-            .find("4 pieces with </s>, at most 3 (max_positions; see "
-                  "--truncate-source)") != std::string::npos);
+            .find("4 pieces with </s>, at most 3 (max_positions; "
+                  "--truncate-source true cuts it)") != std::string::npos);
   scene.settings["truncate_source"] = true;
   scene.run_texts("low low low\nlow\n", "low\nlow\n");
   CHECK(scene.counts.rejected == 0);

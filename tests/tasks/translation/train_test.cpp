@@ -239,6 +239,12 @@ TEST_CASE("batches by tokens are resumed with the same bits, weights of epochs a
       scene.try_run({"eval", "--model", scene.path("run"), "--data", scene.path("train.h5"), "--bleu-beam", "1"});
   CHECK(without.code == 1);
   CHECK_THAT(without.err, Contains("expected the line of its target"));
+  scene.run({"prepare", "--task", "translation", "--split", "test", "--subword", "word", "--vocab",
+             scene.path("s/vocab.words"), "--source", scene.path("s/dev.source"), "--output", scene.path("test.h5")});
+  const test::Result unlabelled =
+      scene.try_run({"eval", "--model", scene.path("run"), "--data", scene.path("test.h5")});
+  CHECK(unlabelled.code == 1);
+  CHECK_THAT(unlabelled.err, Contains("test.h5: the data set has no labels: expected one prepared with --target"));
   const test::Result alone = scene.try_run(training(scene, "x", {"--steps", "1", "--keep-every", "2"}));
   CHECK(alone.code == 2);
   CHECK_THAT(alone.err, Contains("training.keep_every: expected keep_last beside it"));

@@ -180,6 +180,17 @@ TEST_CASE("models and lines that cannot be translated are refused by name", "[tr
   refused({"--model", folder, "--beam", "2", "--n-best", "3", "--n-best-output", "-"}, "a\n", 2, "at most the beam, 2");
   refused({"--model", folder, "--length-penalty", "some"}, "a\n", 2,
           "--length-penalty: expected a number, got \"some\"");
+  refused({"--model", folder, "--length-penalty", "-1e308"}, "a\n", 2,
+          "--length-penalty: expected a number from -10 to 10");
+  refused({"--model", folder, "--length-penalty", "300"}, "a\n", 2,
+          "--length-penalty: expected a number from -10 to 10");
+  refused({"--model", folder, "--unknown-penalty", "-1e308"}, "a\n", 2,
+          "--unknown-penalty: expected a number from -1000 to 1000");
+  refused({"--model", folder, "--min-len", "300", "--max-len-b", "5"}, "a\n", 2,
+          "--min-len: expected at most 5, as long as --max-len-b lets a translation be, got 300");
+  refused({"--model", folder, "--min-len", "9", "--max-len-a", "3", "--positions", "8"}, "a\n", 2,
+          "--min-len: expected at most 7, as long as --positions lets a translation be, got 9");
+  refused({"--model", folder, "--prefix", "-"}, "a\n", 2, "--prefix: expected a file, as --input reads standard input");
   const Words cut = {"translate", "--model", folder,        "--input", "-",
                      "--output",  "-",       "--positions", "3",       "--truncate-source"};
   CHECK(scene.run(cut, "a b c\n") == scene.run(cut, "a b\n"));

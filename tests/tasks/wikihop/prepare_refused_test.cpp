@@ -23,7 +23,11 @@ TEST_CASE("paths that cannot be meant are refused before anything is written", "
   check_refused(scene, {"--output", scene.at("")}, 2, {"--output", "expected a file, got a folder"});
   check_refused(scene, {"--output", "/sys/out.h5"}, 1, {"/sys/out.h5", "cannot create"});  // nobody may write there
   check_refused(scene, {"--report", "/proc/none/report"}, 1, {"/proc/none/report"});
-  check_refused(scene, {"--vocab", scene.at("none.txt")}, 1, {"none.txt"});
+  check_refused(scene, {"--vocab", scene.at("none.txt")}, 2, {"--vocab " + scene.at("none.txt") + ": no such file"});
+  check_refused(scene, {"--output", "-"}, 2,
+                {"--output -: an HDF5 file cannot go to standard output: expected a file"});
+  check_refused(scene, {"--output", "-", "--forecast"}, 2, {"--output -"});
+  check_refused(scene, {"--report", "-"}, 2, {"--report -: the summary goes to standard output: expected a file"});
   CHECK(scene.bytes("in.json") == input);
 }
 
@@ -31,6 +35,8 @@ TEST_CASE("options and configuration keys that cannot be meant are refused with 
   if (without_program()) return;
   const Scene scene;
   check_refused(scene, {"--task", "wikihopp"}, 2, {"unknown task wikihopp", "wikihop"});
+  check_refused(scene, {"--split", "foo"}, 2, {"--split: expected train, dev or test, got foo"});
+  check_refused(scene, {"--split", "tran"}, 2, {"did you mean train?"});
   check_refused(scene, {"--long-seq-length", "5"}, 2, {"--long-seq-length", "--long-seq-len"});
   check_refused(scene, {"--long-seq-len", "0"}, 2, {"long_seq_len", "got 0"});
   check_refused(scene, {"--long-seq-len", "many"}, 2, {"--long-seq-len", "many"});

@@ -208,6 +208,32 @@ TEST_CASE("a killed preparation of several files goes on where it was and gives 
   CHECK(scene.written() == kWhole);
 }
 
+TEST_CASE("while a preparation is at work another into the same output is refused or leaves it alone", "[wikihop]") {
+  if (without_program()) return;
+  const Scene scene;
+  scene.write("a.json", array_of_small_records(0, 50, 300));
+  scene.write("b.json", array_of_small_records(1000, 6000, 700));
+  scene.write("c.json", array_of_small_records(100, 60));
+  const Words inputs = {"--input", scene.at("a.json"), scene.at("b.json"), scene.at("c.json")};
+  CHECK(scene.prepare(inputs).code == 0);
+  const std::string output = scene.bytes("out.h5");
+  fs::remove(scene.at("out.h5"));
+  Words command = scene.arguments(inputs);
+  command.insert(command.begin(), *program());
+  Child child(command, scene.at("first"));
+  child.run_until([&] { return scene.exists("out.h5.parts/lock") && !scene.bytes("out.h5.parts/lock").empty(); });
+  if (!child.running()) return skip("the first preparation was too quick");
+  const std::string number = std::to_string(child.pid());
+  const Result second = scene.prepare(inputs), single = scene.prepare({"--input", scene.at("c.json")});
+  CAPTURE(second.err, single.err);
+  CHECK(second.code == 1);
+  CHECK(has(second.err, "out.h5.parts: in use by another preparation (process " + number + ")"));
+  CHECK(single.code == 0);
+  CHECK(child.wait() == 0);
+  CHECK(scene.bytes("out.h5") == output);
+  CHECK(scene.written() == kWhole);
+}
+
 TEST_CASE("a run killed while it writes the output leaves nothing that the next run does not clear away", "[wikihop]") {
   if (without_program()) return;
   const Scene scene;

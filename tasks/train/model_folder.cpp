@@ -1,4 +1,4 @@
-#include "tasks/inference/model_folder.h"
+#include "tasks/train/model_folder.h"
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
