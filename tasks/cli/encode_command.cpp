@@ -52,7 +52,7 @@ layer_<i>_scores_{l2l,l2g,g2g,g2l}.
 The file of --inputs has a group "inputs" with integer arrays token_ids [B, L] and global_token_ids [B, G] and, if
 wanted, segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
 {l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder. For a dense
-encoder nothing of global tokens, and self_att_mask [B, L, L].)";
+encoder nothing of global tokens, and self_att_mask [B, L, L]. Missing segment_ids are 1 for an ETC's long tokens, else 0.)";
 
 struct EncodeOptions : InferenceOptions {
   std::string inputs;

@@ -271,6 +271,10 @@ void describe_h5(const std::filesystem::path& path) {
 
 // Peak memory and time of one call against the length, with residual scores as the configuration has them.
 void print_forecast(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path) && path.extension() != ".json") {
+    fail_usage("etc info", "--forecast: expected the folder of a run or a model, or a configuration (*.json), got {}",
+               path.string());
+  }
   register_cpu_backend();
   SweepOptions sweep;
   sweep.model = read_config(std::filesystem::is_directory(path) ? path / "config.json" : path);

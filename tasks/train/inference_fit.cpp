@@ -143,8 +143,11 @@ void InferenceFit::refuse(const std::string& what, std::int64_t long_tokens, std
     });
     (enough ? good : bad) = middle;
   }
-  fail(where_, "{}, of {} long and {} global tokens, takes {}, more than the memory limit of {}; {}", what, long_tokens,
-       global_tokens, byte_size_text(peak(call)), byte_size_text(limit_),
+  const std::string tokens = model_->has_global_tokens()
+                                 ? fmt::format("{} long and {} global tokens", long_tokens, global_tokens)
+                                 : fmt::format("{} tokens", long_tokens);
+  fail(where_, "{}, of {}, takes {}, more than the memory limit of {}; {}", what, tokens, byte_size_text(peak(call)),
+       byte_size_text(limit_),
        good == 0
            ? "the limit is too low for any input of this model (take a smaller one)"
            : fmt::format("an input of about {} long tokens fits (prepare shorter inputs, or take a smaller model)",
