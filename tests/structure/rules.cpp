@@ -307,14 +307,31 @@ Findings check_backend_names(const std::string& path, std::string_view text) {
   return findings;
 }
 
+namespace {
+
+bool is_test_file(const std::string& path) {
+  return path.ends_with("_test.cpp");
+}
+
+}  // namespace
+
 Findings check_assertions(const std::string& path, std::string_view text) {
-  static constexpr std::string_view kSuffix = "_test.cpp";
-  if (path.size() < kSuffix.size() || path.substr(path.size() - kSuffix.size()) != kSuffix) return {};
+  if (!is_test_file(path)) return {};
   if (text.find("TEST_CASE(") == std::string_view::npos) return {fmt::format("{}: no TEST_CASE in a test file", path)};
   for (std::string_view word : {"REQUIRE", "CHECK"}) {
     if (text.find(word) != std::string_view::npos) return {};
   }
   return {fmt::format("{}: asserts nothing (expected REQUIRE or CHECK)", path)};
+}
+
+Findings check_built(const std::string& path, std::string_view lists) {
+  if (!is_test_file(path)) return {};
+  const std::string name = path.substr(path.rfind('/') + 1);
+  for (std::size_t at = lists.find(name); at != std::string_view::npos; at = lists.find(name, at + 1)) {
+    const bool begins = at == 0 || std::string_view(" /(\n\"").find(lists[at - 1]) != std::string_view::npos;
+    if (begins) return {};
+  }
+  return {fmt::format("{}: no test program has it (expected its name in the folder's CMakeLists.txt)", path)};
 }
 
 }  // namespace etc::test

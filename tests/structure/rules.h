@@ -41,4 +41,8 @@ Findings check_backend_names(const std::string& path, std::string_view text);
 // A test file asserts something.
 Findings check_assertions(const std::string& path, std::string_view text);
 
+// A test file is a source of a test program. lists: the CMakeLists.txt of its folder, of the one above and
+// of those in it, one text.
+Findings check_built(const std::string& path, std::string_view lists);
+
 }  // namespace etc::test

@@ -163,6 +163,14 @@ TEST_CASE("a folder with too few comments is found", "[structure]") {
   REQUIRE(check_comments("sparse/cpu", {}).empty());
 }
 
+TEST_CASE("a test file that no program has is found", "[structure]") {
+  const std::string lists = "etc_test(test_a SOURCES pretrain_test.cpp\n ../b/other_test.cpp LIBRARIES etc)";
+  CHECK(check_built("tests/a/train_test.cpp", lists).size() == 1);
+  CHECK(check_built("tests/a/pretrain_test.cpp", lists).empty());
+  CHECK(check_built("tests/b/other_test.cpp", lists).empty());
+  CHECK(check_built("tests/b/support.cpp", "").empty());
+}
+
 TEST_CASE("a test file without an assertion is found", "[structure]") {
   REQUIRE(check_assertions("tests/a_test.cpp", "TEST_CASE(\"a\") {}") ==
           Findings{"tests/a_test.cpp: asserts nothing (expected REQUIRE or CHECK)"});

@@ -128,6 +128,21 @@ TEST_CASE("every test file asserts something", "[structure]") {
   require_everywhere(true, test::check_assertions);
 }
 
+TEST_CASE("every test file is a source of a test program", "[structure]") {
+  const auto list_of = [](const fs::path& folder) {
+    const fs::path list = test::source_folder() / folder / "CMakeLists.txt";
+    return fs::exists(list) ? read_file(list) : std::string();
+  };
+  require_everywhere(true, [&](const std::string& path, std::string_view) {
+    const fs::path folder = fs::path(path).parent_path();
+    std::string lists = list_of(folder) + "\n" + list_of(folder.parent_path());
+    for (const auto& entry : fs::directory_iterator(test::source_folder() / folder)) {
+      if (entry.is_directory()) lists += "\n" + list_of(entry.path());
+    }
+    return test::check_built(path, lists);
+  });
+}
+
 TEST_CASE("sources are formatted as .clang-format says", "[structure]") {
   // Other versions format differently.
   if (std::system("clang-format --version 2>&1 | grep -q 'version 14'") != 0) {
