@@ -13,17 +13,10 @@ namespace {
 
 constexpr std::size_t kLongestValue = 120;  // of an entry that is shown as an example
 
-std::string shortened(const std::string& text) {
-  if (text.size() <= kLongestValue) return text;
-  std::size_t end = kLongestValue;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;  // not within a letter
-  return text.substr(0, end) + " …";
-}
-
 }  // namespace
 
 std::string example_text(const Json& json) {
-  return shortened(json_line(json));
+  return shortened(json_line(json), kLongestValue);
 }
 
 void print_entry(const std::string& key, const std::string& value) {
@@ -42,7 +35,8 @@ void describe_json(const std::filesystem::path& path, const Json& json) {
   if (json.is_object()) {
     print_entry("predictions or other JSON object", path.string());
     print_entry("entries", grouped(static_cast<std::int64_t>(json.size())));
-    if (!json.empty()) print_entry("first", shortened(json.begin().key() + ": " + example_text(*json.begin())));
+    if (!json.empty())
+      print_entry("first", shortened(json.begin().key() + ": " + example_text(*json.begin()), kLongestValue));
   } else if (json.is_array()) {
     print_entry("JSON array", path.string());
     print_entry("elements", grouped(static_cast<std::int64_t>(json.size())));

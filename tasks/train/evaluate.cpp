@@ -1,6 +1,7 @@
 #include "tasks/train/evaluate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "data/loader/loader.h"
@@ -210,13 +211,15 @@ namespace {
 
 // Its examples would count twice.
 void require_different_files(const std::vector<std::string>& files) {
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      std::error_code not_there;  // whoever opens it says so
-      if (!std::filesystem::equivalent(files[i], files[j], not_there)) continue;
-      fail_usage("data", "{}: expected every file once, got it twice{}", files[i],
-                 files[i] == files[j] ? "" : fmt::format(", the other time as {}", files[j]));
-    }
+  std::map<std::filesystem::path, std::string> seen;  // links followed
+  for (const std::string& file : files) {
+    std::error_code unknown;  // whoever opens it says why
+    const std::filesystem::path place = std::filesystem::weakly_canonical(file, unknown);
+    if (unknown) continue;
+    const auto [first, fresh] = seen.try_emplace(place, file);
+    if (fresh) continue;
+    fail_usage("data", "{}: expected every file once, got it twice{}", file,
+               file == first->second ? "" : fmt::format(", the other time as {}", first->second));
   }
 }
 

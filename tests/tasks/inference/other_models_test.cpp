@@ -9,40 +9,26 @@ using test::Words;
 
 namespace {
 
-// A run of one step of a language model: "lm".
+// One step of a model that is small in every way, for a run of its own.
+void train(const CommandScene& scene, const std::string& task, const Words& more) {
+  Words words = {"train", "--task", task, "--output", scene.path(task), "--hidden-size", "16", "--num-hidden-layers",
+                 "1"};
+  for (const char* word :
+       {"--num-attention-heads", "2", "--intermediate-size", "16", "--steps", "1", "--batch-size", "4"})
+    words.emplace_back(word);
+  words.insert(words.end(), more.begin(), more.end());
+  scene.run(words);
+}
+
+// A run of a language model: "lm".
 void train_lm(const CommandScene& scene) {
   const std::string vocab = scene.path("s_lm/vocab.chars");
   scene.run({"sample", "--task", "lm", "--records", "20", "--output", scene.path("s_lm")});
   scene.run({"prepare", "--task", "lm", "--split", "train", "--input", scene.path("s_lm/train.txt"), "--vocab", vocab,
              "--segment-length", "8", "--text-ends", "lines", "--output", scene.path("lm.h5")});
-  scene.run({"train",
-             "--task",
-             "lm",
-             "--data",
-             scene.path("lm.h5"),
-             "--vocab",
-             vocab,
-             "--output",
-             scene.path("lm"),
-             "--model-kind",
-             "dense",
-             "--causal",
-             "--max-absolute-position-embeddings",
-             "0",
-             "--relative-positions",
-             "transformer_xl",
-             "--hidden-size",
-             "16",
-             "--num-hidden-layers",
-             "1",
-             "--num-attention-heads",
-             "2",
-             "--intermediate-size",
-             "16",
-             "--steps",
-             "1",
-             "--batch-size",
-             "4"});
+  train(scene, "lm",
+        {"--data", scene.path("lm.h5"), "--vocab", vocab, "--model-kind", "dense", "--causal",
+         "--max-absolute-position-embeddings", "0", "--relative-positions", "transformer_xl"});
 }
 
 // The same of an encoder-decoder: "translation".
@@ -52,31 +38,8 @@ void train_translation(const CommandScene& scene) {
   scene.run({"prepare", "--task", "translation", "--split", "train", "--subword", "word", "--vocab", vocab, "--source",
              scene.path("s_tr/train.source"), "--target", scene.path("s_tr/train.target"), "--output",
              scene.path("tr.h5")});
-  scene.run({"train",
-             "--task",
-             "translation",
-             "--data",
-             scene.path("tr.h5"),
-             "--vocab",
-             vocab,
-             "--output",
-             scene.path("translation"),
-             "--model-kind",
-             "seq2seq",
-             "--hidden-size",
-             "16",
-             "--num-hidden-layers",
-             "1",
-             "--num-decoder-layers",
-             "1",
-             "--num-attention-heads",
-             "2",
-             "--intermediate-size",
-             "16",
-             "--steps",
-             "1",
-             "--batch-size",
-             "4"});
+  train(scene, "translation",
+        {"--data", scene.path("tr.h5"), "--vocab", vocab, "--model-kind", "seq2seq", "--num-decoder-layers", "1"});
 }
 
 }  // namespace
