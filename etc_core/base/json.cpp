@@ -33,7 +33,7 @@ class StrictBuilder final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     const auto [member, fresh] = open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(name));
-    if (!fresh) fail(where_, "duplicate key {}", shortened(Json(member->first).dump(), kToldBytes));
+    if (!fresh) fail(where_, "duplicate key {}{}", shortened(Json(member->first).dump(), kToldBytes), innermost());
     member_ = &member->second;
     return true;
   }
@@ -47,6 +47,23 @@ class StrictBuilder final : public nlohmann::json_sax<Json> {
   }
 
  private:
+  // Where the innermost open value is, " in model" or " in layers[2]"; empty: it is the whole.
+  std::string innermost() const {
+    std::string path;
+    for (std::size_t i = 1; i < open_.size(); ++i) {
+      const Json& outer = *open_[i - 1];
+      if (outer.is_array()) {
+        path += fmt::format("[{}]", outer.size() - 1);
+        continue;
+      }
+      const auto& members = outer.get_ref<const Json::object_t&>();
+      const auto own =
+          std::find_if(members.begin(), members.end(), [&](const auto& m) { return &m.second == open_[i]; });
+      path += (path.empty() ? "" : ".") + own->first;
+    }
+    return path.empty() ? "" : " in " + shortened(path, kToldBytes);
+  }
+
   // Into the innermost open value; what it points to stays where it is until that value is closed.
   bool put(Json value) {
     place(std::move(value));

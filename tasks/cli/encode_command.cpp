@@ -59,7 +59,7 @@ struct EncodeOptions : InferenceOptions {
   std::vector<std::string> data;
   EncodeTextOptions text;
   std::int64_t max_long_tokens = 0;
-  std::string vocab;
+  std::string vocab, splitter;
   std::string model, output;
   bool all_layers = false;
 };
@@ -219,6 +219,7 @@ void check_paths(const EncodeOptions& options) {
   paths.reads("--data", options.data);
   for (const std::string& text : options.text.inputs) paths.reads_or_standard_input("--text", text);
   paths.reads("--vocab", options.vocab);
+  paths.reads_splitter("--splitter", options.splitter);
   paths.reads_model("--model", options.model);
   paths.writes_or_standard_output("--output", options.output);
   if (!options.text.inputs.empty()) {
@@ -243,7 +244,8 @@ void run_encode(const Command& command, const EncodeOptions& options) {
   if (!options.inputs.empty() + !options.data.empty() + of_text != 1)
     fail_usage("etc encode", "expected either --inputs or --data, or --text");
   if (of_text && options.all_layers) fail_usage("etc encode", "--all-layers goes with --inputs or --data");
-  if (!of_text) refuse_others(command, "--data or --inputs", {"--states", "--max-long-tokens", "--vocab"});
+  if (!of_text)
+    refuse_others(command, "--data or --inputs", {"--states", "--max-long-tokens", "--vocab", "--splitter"});
   if (options.data.empty()) refuse_others(command, "--text or --inputs", {"--allow-incomplete"});
   if (!of_text && options.output == "-") fail_usage("etc encode", "--output: expected a file, - goes with --text");
   check_paths(options);
@@ -259,8 +261,13 @@ void run_encode(const Command& command, const EncodeOptions& options) {
       require_equal_work(
           {{"weights", data::sha256_of_file(std::filesystem::path(options.model) / "model.safetensors")}}, nullptr);
     }
-    encode_texts(TextEncoder("etc encode", {options.model, options.vocab, on.device, on.types, on.memory_limit,
-                                            options.max_long_tokens}),
+    encode_texts(TextEncoder("etc encode", {.model = options.model,
+                                            .vocab = options.vocab,
+                                            .splitter = options.splitter,
+                                            .device = on.device,
+                                            .types = on.types,
+                                            .memory_limit = on.memory_limit,
+                                            .max_long_tokens = options.max_long_tokens}),
                  text);
   } else if (options.data.empty()) {
     encode_inputs(options, on);
@@ -293,6 +300,8 @@ void add_encode_command(Program& program) {
               "with --text: most tokens of a text [4096, or the model's positions]")
       .at_least(1);
   command.option("--vocab", options->vocab, "with --text: the vocabulary, where the model's folder does not hold it");
+  command.option("--splitter", options->splitter,
+                 "with --text: punkt:DIR, which cuts sentences in the place of the folder's tables or ICU's rules");
   command
       .option("--output", options->output,
               "HDF5 file to write; with --text also .jsonl, .json, .npy, or - for standard output")

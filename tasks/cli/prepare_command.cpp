@@ -1,4 +1,5 @@
 // etc prepare: raw dataset → HDF5.
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -343,7 +344,7 @@ void add_prepare_command(Program& program) {
   command.footer(kExamples);
   command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
   command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)")
-      .one_of({"train", "dev", "test"});
+      .one_of({std::begin(prepare::kSplits), std::end(prepare::kSplits)});
   command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
   command.option("--vocab", options->vocab,
                  "WordPiece vocabulary, SentencePiece model (*.model), byte-level BPE (vocab.json), one learned for "

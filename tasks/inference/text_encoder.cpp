@@ -132,7 +132,7 @@ TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options, E
 
 TextEncoder::TextEncoder(std::string where, TextEncoderParts parts, const TextEncoderOptions& options)
     : where_(std::move(where)), config_(parts.config), types_(options.types), encoder_(std::move(parts.encoder)) {
-  if (!parts.vocab.empty()) take_vocabulary(parts);
+  if (!parts.vocab.empty()) take_vocabulary(parts, options.splitter);
   const std::int64_t room = config_->max_absolute_position_embeddings;
   longest_ = options.max_long_tokens > 0 ? options.max_long_tokens
              : room > 0                  ? std::min(room, kUsualLength)
@@ -144,7 +144,7 @@ TextEncoder::TextEncoder(std::string where, TextEncoderParts parts, const TextEn
   if (parts.load) parts.load();
 }
 
-void TextEncoder::take_vocabulary(const TextEncoderParts& parts) {
+void TextEncoder::take_vocabulary(const TextEncoderParts& parts, const std::string& splitter) {
   const Json& prepared = parts.data.preprocess_config;
   const bool lower_case = !prepared.is_object() || prepared.value("do_lower_case", true);
   tokenizer_ = data::load_tokenizer(parts.vocab, {.do_lower_case = lower_case});
@@ -156,8 +156,9 @@ void TextEncoder::take_vocabulary(const TextEncoderParts& parts) {
     fail(parts.vocab.string(), "the vocabulary has {} pieces: expected at most the model's vocab_size {}",
          tokenizer_->vocab_size(), config_->vocab_size);
   }
-  const std::string tables = parts.tables.empty() ? "" : splitter_in(parts.tables);
-  splitter_ = data::load_splitter(tables.empty() ? "icu" : tables);
+  const std::string kept = parts.tables.empty() ? "" : splitter_in(parts.tables);
+  const std::string& cut_by = splitter.empty() ? kept : splitter;
+  splitter_ = data::load_splitter(cut_by.empty() ? "icu" : cut_by);
   cls_ = text::special_id(*tokenizer_, text::kClsPiece);
   sep_ = text::special_id(*tokenizer_, text::kSepPiece);
 }

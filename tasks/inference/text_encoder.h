@@ -27,6 +27,7 @@ namespace etc {
 struct TextEncoderOptions {
   std::filesystem::path model;  // folder with an encoder, with or without a head
   std::filesystem::path vocab;  // in the place of the vocabulary that the folder keeps; empty: that one
+  std::string splitter;         // "punkt:DIR" in the place of the tables that it keeps; empty: those, or ICU's rules
   Device device = Device::cpu;
   InferenceTypes types;
   std::int64_t memory_limit = 0;  // bytes; 0: none
@@ -113,7 +114,7 @@ class TextEncoder : NotCopied {
   CountedCall counted(std::span<const PreparedText> texts) const;
 
  private:
-  void take_vocabulary(const TextEncoderParts& parts);
+  void take_vocabulary(const TextEncoderParts& parts, const std::string& splitter);
   EncodedText encode_alone(const PreparedText& text, const std::string& name) const;
 
   std::string where_;

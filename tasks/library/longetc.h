@@ -94,7 +94,7 @@ class LONGETC_API Tokenizer {
 
 struct LoadOptions {
   std::string vocabulary;            // in the place of the one that the folder keeps; empty: that one
-  std::string splitter;              // "punkt:FOLDER" in the place of the tables that it keeps; empty: those
+  std::string splitter;              // "punkt:FOLDER" in the place of the tables that it keeps; empty: those, or ICU
   std::string decoding = "{}";       // JSON object: keys of section task, as options of `etc predict`
   std::string compute = "fp32";      // or bf16, int8, auto
   std::string scores = "int32";      // of residual attention; or fp16: half the memory, rounded

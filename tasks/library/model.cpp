@@ -68,6 +68,7 @@ etc::TextEncoderOptions encoder_options(const std::string& folder, const LoadOpt
   etc::TextEncoderOptions own;
   own.model = folder;
   own.vocab = options.vocabulary;
+  own.splitter = options.splitter;
   own.types = etc::chosen_types(options.compute, options.scores, etc::Device::cpu);
   own.memory_limit = options.memory_limit;
   own.max_long_tokens = options.max_long_tokens;

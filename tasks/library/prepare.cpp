@@ -1,5 +1,8 @@
 #include "tasks/prepare/run.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "etc_core/base/error.h"
 #include "tasks/library/entry.h"
 #include "tasks/registry.h"
@@ -27,6 +30,11 @@ void require_given(const PrepareOptions& options, const etc::prepare::Preparatio
        {std::pair("inputs", !options.inputs.empty()), std::pair("vocabulary", !options.vocabulary.empty()),
         std::pair("output", !options.output.empty())}) {
     if (!there) etc::fail_usage("prepare", "{}: expected a value, got none", name);
+  }
+  if (std::find(std::begin(etc::prepare::kSplits), std::end(etc::prepare::kSplits), options.split) ==
+      std::end(etc::prepare::kSplits)) {
+    etc::fail_usage("prepare", "split: expected one of {}, got \"{}\"", fmt::join(etc::prepare::kSplits, ", "),
+                    options.split);
   }
   const bool pairs = kind.inputs == etc::prepare::InputKind::parallel_texts;
   if (options.targets.size() != (pairs ? options.targets.empty() ? 0 : options.inputs.size() : 0))

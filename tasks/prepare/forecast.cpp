@@ -15,6 +15,7 @@
 #include "etc_core/base/out_of_memory.h"
 #include "tasks/prepare/inputs.h"
 #include "tasks/prepare/run_inputs.h"
+#include "tasks/train/stop_signal.h"
 
 namespace etc::prepare {
 
@@ -140,7 +141,8 @@ Counts run_over_copies(const Preparation& preparation, const RunOptions& options
   try {
     return run(preparation, copies);
   } catch (const Interrupted&) {
-    throw;
+    // Without what the run says of its parts: those of the copies are not kept.
+    throw Interrupted(std::string("prepare: forecast stopped by ") + StopSignal::name());
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(own(error));
   } catch (const UsageError& error) {

@@ -12,12 +12,14 @@
 
 namespace etc::prepare {
 
+inline constexpr const char* kSplits[] = {"train", "dev", "test"};  // test: answers may be missing
+
 struct RunOptions {
   std::vector<std::filesystem::path> inputs;
   std::vector<std::filesystem::path> targets;  // of InputKind::parallel_texts: a translation of each input, or none
   std::filesystem::path output;
   std::filesystem::path report;
-  std::string split;
+  std::string split;  // one of kSplits
   bool labelled = true;
   bool strict = false;                // the first rejected record ends the run with an Error, and nothing is written
   bool list_truncated = false;        // rows for shortened records, too

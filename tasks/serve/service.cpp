@@ -194,6 +194,7 @@ void Service::load() {
   TextEncoderOptions texts;
   texts.model = model.model;
   texts.vocab = model.vocab;
+  texts.splitter = model.splitter;
   texts.max_long_tokens = options_.max_long_tokens;
   if (answers_records(model.model)) {
     records_ = std::make_unique<RecordModel>(kServe, model);

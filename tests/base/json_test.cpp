@@ -6,7 +6,9 @@
 using namespace etc;
 
 TEST_CASE("JSON with a duplicate key is refused, naming the key", "[base]") {
-  REQUIRE_THROWS_WITH(parse_json(R"({"a": 1, "a": 2})", "run.json"), Catch::Contains("run.json: duplicate key \"a\""));
+  REQUIRE_THROWS_WITH(parse_json(R"({"a": 1, "a": 2})", "run.json"), "run.json: duplicate key \"a\"");
+  REQUIRE_THROWS_WITH(parse_json(R"({"b": 1, "model": {"layers": [{"a": 0}, {"a": 1, "a": 2}]}})", "run.json"),
+                      "run.json: duplicate key \"a\" in model.layers[1]");
   REQUIRE(parse_json(R"({"a": {"a": 1}, "b": {"a": 2}})", "run.json")["b"]["a"] == 2);
 }
 

@@ -117,9 +117,9 @@ TEST_CASE("another seed puts other pairs together", "[loader]") {
 
 TEST_CASE("a pair beyond the budget and lists that do not fit are errors", "[loader]") {
   CHECK_THROWS_WITH(unshuffled({1, 30}, {1, 4}, {33, false, 1}),
-                    "token batches: pair 1 has 30 and 4 tokens: expected a budget of at least 34, got 33");
+                    "token batches: example 1 has 30 and 4 tokens: expected a budget of at least 34, got 33");
   CHECK_THROWS_WITH(unshuffled({1, 30}, {1, 4}, {29, true, 1}),
-                    "token batches: pair 1 has 30 and 4 tokens: expected a budget of at least 30, got 29");
+                    "token batches: example 1 has 30 and 4 tokens: expected a budget of at least 30, got 29");
   CHECK_THROWS_WITH(unshuffled({1, 2}, {1}, {9, true, 1}),
                     "token batches: expected a target for each source, got 1 and 2");
   CHECK_THROWS_AS(unshuffled({1}, {1}, {9, true, 0}), Error);

@@ -44,7 +44,8 @@ TEST_CASE("bad prediction files are errors with file, id and element", "[tasks][
         "p.json: sp.id1[0][1]: expected an integer of at most 64 bits, got \"0\"");
   CHECK(prediction_message(R"({"answer": {}, "sp": {"id1": [[0, 0]]}})") ==
         "p.json: sp.id1[0][0]: expected a string, got 0");
-  CHECK(prediction_message(R"({"answer": {"id1": "x", "id1": "y"}, "sp": {}})") == "p.json: duplicate key \"id1\"");
+  CHECK(prediction_message(R"({"answer": {"id1": "x", "id1": "y"}, "sp": {}})") ==
+        "p.json: duplicate key \"id1\" in answer");
   CHECK(prediction_message(R"({"answer": {"id1": "x")").find("not valid JSON") != std::string::npos);
 }
 

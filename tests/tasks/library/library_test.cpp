@@ -240,6 +240,10 @@ TEST_CASE("preparing says what it did and writes over nothing that it reads", "[
   options.output = scene.vocab();
   CHECK_THAT(message_of([&] { longetc::prepare(options); }, kUsage), Contains("would be written over"));
   options.output = scene.path("other.h5");
+  options.split = "training";
+  CHECK_THAT(message_of([&] { longetc::prepare(options); }, kUsage),
+             Contains("split: expected one of train, dev, test, got \"training\""));
+  options.split = "dev";
   options.settings = R"({"long_seq": 7})";
   CHECK_THAT(message_of([&] { longetc::prepare(options); }, kUsage), Contains("long_seq"));
   options.settings = "{}";

@@ -93,6 +93,28 @@ TEST_CASE("weights in memory give the states that their folder gives", "[library
   }
 }
 
+TEST_CASE("texts of an encoder alone are cut into sentences by the splitter that is named", "[library]") {
+  const test::TemporaryFolder folder;
+  write_random_model(folder / "model", "tiny");
+  write_file_atomically(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nold\nab\n.\n");
+  const std::filesystem::path tables = folder / "tables";
+  std::filesystem::create_directories(tables);
+  write_file_atomically(tables / "abbrev_types.txt", "ab\n");
+  write_file_atomically(tables / "ortho_context.tab", "old\t2\n");
+  for (const char* empty : {"collocations.tab", "sent_starters.txt"}) write_file_atomically(tables / empty, "");
+  longetc::LoadOptions options;
+  options.vocabulary = (folder / "vocab.txt").string();
+  const auto sentences = [&](const std::string& splitter) {
+    options.splitter = splitter;
+    longetc::Model model((folder / "model").string(), options);
+    return model.encode({"Old Ab. Xerxes is old. Old."}, longetc::States::global_states).rows;
+  };
+  CHECK(sentences("") == 3);
+  CHECK(sentences("punkt:" + tables.string()) == 2);  // "Ab." ends none
+  CHECK_THROWS_WITH(sentences("punkt:" + (folder / "none").string()), Contains("abbrev_types.txt"));
+  CHECK_THROWS_WITH(sentences("foo"), Contains("foo"));
+}
+
 TEST_CASE("weights and ids that cannot be meant are refused with the reason", "[library]") {
   const test::TemporaryFolder folder;
   write_random_model(folder / "model", "dense-small");
