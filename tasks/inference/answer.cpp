@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 
 namespace etc {
@@ -58,8 +59,12 @@ std::vector<Json> answers_of(TaskModel& model, Examples examples, std::span<cons
 
 void require_answers(const Task& task, const std::string& task_name, const std::string& where) {
   if (task.start_answer() != nullptr) return;
-  fail_usage(where, "task {} has no answers to single records (its predictions come in files: etc predict --output)",
-             task_name);
+  const auto& entries = task_entries();
+  const auto own =
+      std::find_if(entries.begin(), entries.end(), [&](const TaskEntry& e) { return e.name == task_name; });
+  const bool translates = own != entries.end() && own->translator.open != nullptr;
+  fail_usage(where, "task {} has no answers to single records ({})", task_name,
+             translates ? "etc translate reads lines with it" : "its predictions come in files: etc predict --output");
 }
 
 }  // namespace etc

@@ -66,6 +66,8 @@ TEST_CASE("a model of another task is refused by its name, before its vocabulary
     refused({"serve", "--model", model, "--port", "0"},
             "etc serve: --model: expected an encoder that reads texts, got a model of " + task);
   }
+  refused({"predict", "--model", scene.path("translation"), "--input", scene.records(), "--answers", "-"},
+          "task translation has no answers to single records (etc translate reads lines with it)");
   refused({"keyphrases", "--model", scene.path("run"), "-"},
           "got one of hotpotqa (etc predict --input reads that task's own records)");
   const Words translate = {"translate", "--input", "-", "--output", "-", "--model"};
