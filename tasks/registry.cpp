@@ -53,12 +53,6 @@ const FieldList<NamedTask>& name_fields() {
   return kFields;
 }
 
-const TaskEntry* find_entry(const std::string& name) {
-  const auto& entries = task_entries();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const TaskEntry& e) { return e.name == name; });
-  return found == entries.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 const std::vector<TaskEntry>& task_entries() {
@@ -82,6 +76,12 @@ const std::vector<TaskEntry>& task_entries() {
   return kEntries;
 }
 
+const TaskEntry* find_task(const std::string& name) {
+  const auto& entries = task_entries();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const TaskEntry& e) { return e.name == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
 std::vector<std::string> task_names() {
   std::vector<std::string> names;
   for (const TaskEntry& entry : task_entries()) names.push_back(entry.name);
@@ -89,13 +89,13 @@ std::vector<std::string> task_names() {
 }
 
 const TaskKind& task_kind(const std::string& name) {
-  if (const TaskEntry* entry = find_entry(name)) return entry->task;
+  if (const TaskEntry* entry = find_task(name)) return entry->task;
   const std::vector<std::string> names = task_names();
   fail_usage("task", "expected one of {}, got {}{}", fmt::join(names, ", "), name, suggestion(name, names));
 }
 
 const prepare::PreparationKind& preparation_kind(const std::string& name) {
-  if (const TaskEntry* entry = find_entry(name)) return entry->preparation;
+  if (const TaskEntry* entry = find_task(name)) return entry->preparation;
   const std::vector<std::string> names = task_names();
   fail_usage("etc prepare", "unknown task {}{}: expected {}", name, suggestion(name, names), fmt::join(names, ", "));
 }

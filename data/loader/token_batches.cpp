@@ -23,7 +23,7 @@ class Filling {
   void take(std::int64_t pair) {
     const std::int64_t alone = budget_.padded ? longest_of(pair) : sum_of(pair);
     if (alone > budget_.tokens) {
-      const std::int64_t targets = targets_[static_cast<std::size_t>(pair)];  // of tasks without a second text: none
+      const std::int64_t targets = targets_[static_cast<std::size_t>(pair)];  // or global tokens; a task may have none
       fail("token batches", "example {} has {}{} tokens: expected a budget of at least {}, got {}", pair,
            sources_[static_cast<std::size_t>(pair)], targets > 0 ? fmt::format(" and {}", targets) : "", alone,
            budget_.tokens);

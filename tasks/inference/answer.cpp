@@ -59,10 +59,8 @@ std::vector<Json> answers_of(TaskModel& model, Examples examples, std::span<cons
 
 void require_answers(const Task& task, const std::string& task_name, const std::string& where) {
   if (task.start_answer() != nullptr) return;
-  const auto& entries = task_entries();
-  const auto own =
-      std::find_if(entries.begin(), entries.end(), [&](const TaskEntry& e) { return e.name == task_name; });
-  const bool translates = own != entries.end() && own->translator.open != nullptr;
+  const TaskEntry* const own = find_task(task_name);
+  const bool translates = own != nullptr && own->translator.open != nullptr;
   fail_usage(where, "task {} has no answers to single records ({})", task_name,
              translates ? "etc translate reads lines with it" : "its predictions come in files: etc predict --output");
 }

@@ -10,10 +10,8 @@ namespace etc {
 namespace {
 
 const DocumentKind* documents_of(const std::string& task) {
-  for (const TaskEntry& entry : task_entries()) {
-    if (entry.name == task && entry.documents.make != nullptr) return &entry.documents;
-  }
-  return nullptr;
+  const TaskEntry* const own = find_task(task);
+  return own != nullptr && own->documents.make != nullptr ? &own->documents : nullptr;
 }
 
 }  // namespace

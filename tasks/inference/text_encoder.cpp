@@ -58,12 +58,10 @@ std::vector<float> mean_of(const Tensor& states, std::span<const std::int32_t> s
 void require_reads_texts(const fs::path& folder, const EncoderConfig& config, const std::string& where) {
   const std::string task = named_task(read_model_config(folder));
   constexpr const char* kExpected = "--model: expected an encoder that reads texts";
-  for (const TaskEntry& entry : task_entries()) {
-    if (entry.name != task) continue;
-    if (entry.translator.open != nullptr) {
+  if (const TaskEntry* const own = find_task(task)) {
+    if (own->translator.open != nullptr)
       fail_usage(where, "{}, got a model of {} (etc translate reads lines with it)", kExpected, task);
-    }
-    if (entry.task.texts_go_on) fail_usage(where, "{}, got a model of {}", kExpected, task);
+    if (own->task.texts_go_on) fail_usage(where, "{}, got a model of {}", kExpected, task);
   }
   if (dynamic_cast<const Seq2SeqConfig*>(&config) == nullptr) return;
   fail_usage(where, "{}, got an encoder-decoder (etc translate reads lines with it)", kExpected);
