@@ -25,7 +25,7 @@ struct TaskEntry {
 
 const std::vector<TaskEntry>& task_entries();
 const TaskEntry* find_task(const std::string& name);  // null: there is none
-std::vector<std::string> task_names();  // in the order of the rows
+std::vector<std::string> task_names();                // in the order of the rows
 
 // The task of a name: what trains it, what prepares its records. Each throws UsageError with a suggestion.
 const TaskKind& task_kind(const std::string& name);
