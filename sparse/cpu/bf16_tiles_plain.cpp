@@ -1,6 +1,8 @@
 // AMX's arithmetic, number by number (Intel's manual, TDPBF16PS): per step of 32 numbers the even and the odd products
 // are summed apart, by fused multiply-adds that flush subnormals, then both are added to the sum.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "etc_core/base/bf16.h"
 #include "etc_core/base/cpu_features.h"
@@ -13,21 +15,21 @@ const Bf16Tiles& avx512_bf16_tiles();  // bf16_tiles_avx512.cpp
 
 namespace {
 
-// The right operand of a step: pairs `row` apart.
-struct Pairs {
-  const std::uint16_t* data;
-  std::int64_t row = 2 * kGroup, count = kTilePairs / 2;
-};
-
-// sum + a·b over one step: a [2·count] neighbours.
-// The order of the additions is the hardware's: another one would give other bits.
-float step(float sum, const std::uint16_t* a, const Pairs& b) {
-  float even = 0.0f, odd = 0.0f;
-  for (std::int64_t pair = 0; pair < b.count; ++pair) {
-    even = std::fma(float_from_bf16(a[2 * pair]), float_from_bf16(b.data[pair * b.row]), even);
-    odd = std::fma(float_from_bf16(a[2 * pair + 1]), float_from_bf16(b.data[pair * b.row + 1]), odd);
+// kCount sums side by side += a·b over one step: a [2·pairs] neighbours, b pairs of numbers, one per sum, rows `row` apart.
+// The order of the additions is the hardware's: another one would give other bits. Sums side by side, not one after the
+// other, since compilers then multiply vectors of them.
+template <std::int64_t kCount>
+void step(const std::uint16_t* a, const std::uint16_t* b, std::int64_t row, std::int64_t pairs, float* sums) {
+  float even[kCount] = {}, odd[kCount] = {};
+  for (std::int64_t pair = 0; pair < pairs; ++pair) {
+    const float first = float_from_bf16(a[2 * pair]), second = float_from_bf16(a[2 * pair + 1]);
+    const std::uint16_t* const both = b + pair * row;
+    for (std::int64_t i = 0; i < kCount; ++i) {
+      even[i] = std::fma(first, float_from_bf16(both[2 * i]), even[i]);
+      odd[i] = std::fma(second, float_from_bf16(both[2 * i + 1]), odd[i]);
+    }
   }
-  return sum + (even + odd);
+  for (std::int64_t i = 0; i < kCount; ++i) sums[i] += even[i] + odd[i];
 }
 
 void nothing() {}
@@ -48,15 +50,14 @@ void round_pairs(const float* first, const float* second, std::int64_t size, std
   }
 }
 
-// One number after the other: this is the definition the tests hold AMX to, not something to run fast.
+// This is the definition the tests hold AMX to.
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
   for (std::int64_t j = 0; j < keys; ++j) {
-    for (std::int64_t i = 0; i < kGroup; ++i) {
-      float sum = 0.0f;
-      for (std::int64_t d = 0; d < stride; d += kTilePairs)
-        sum = step(sum, k + j * stride + d, {q_pairs + d * kGroup + 2 * i});
-      s[j * kGroup + i] = sum;
+    float* const sums = s + j * kGroup;
+    std::fill_n(sums, kGroup, 0.0f);
+    for (std::int64_t d = 0; d < stride; d += kTilePairs) {
+      step<kGroup>(k + j * stride + d, q_pairs + d * kGroup, 2 * kGroup, kTilePairs / 2, sums);
     }
   }
 }
@@ -64,22 +65,19 @@ void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int
 void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                   std::int64_t components, float* o) {
   for (std::int64_t d = 0; d < components; ++d) {
-    for (std::int64_t i = 0; i < kGroup; ++i) {
-      float sum = o[d * kGroup + i];
-      // Whole tiles of keys: the rest has weight 0.
-      for (std::int64_t j = 0; j < keys; j += kTilePairs)
-        sum = step(sum, v + d * v_stride + j, {w_pairs + j * kGroup + 2 * i});
-      o[d * kGroup + i] = sum;
+    // Whole tiles of keys: the rest has weight 0.
+    for (std::int64_t j = 0; j < keys; j += kTilePairs) {
+      step<kGroup>(v + d * v_stride + j, w_pairs + j * kGroup, 2 * kGroup, kTilePairs / 2, o + d * kGroup);
     }
   }
 }
 
 void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
                     float* g) {
+  constexpr std::int64_t kColumns = 16;
   for (std::int64_t j = 0; j < keys; ++j) {
-    for (std::int64_t c = 0; c < stride; ++c) {
-      float* const place = g + j * stride + c;
-      *place = step(*place, w + j * kGroup, {x_pairs + 2 * c, 2 * stride, kGroup / 2});
+    for (std::int64_t c = 0; c < stride; c += kColumns) {
+      step<kColumns>(w + j * kGroup, x_pairs + 2 * c, 2 * stride, kGroup / 2, g + j * stride + c);
     }
   }
 }

@@ -2,10 +2,7 @@
 // specification, sharing no code with the library. Slow on purpose.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace etc::reference {
@@ -18,97 +15,13 @@ struct Performer {
   bool causal = false, stabilised = true;
 };
 
-// w_r·x' of all rows [rows, N, m], and |x'|^2/2 [rows, N].
-struct Projected {
-  std::vector<double> u, half;
-};
-
-inline Projected project(const Performer& p, const std::vector<double>& x) {
-  Projected all;
-  const double scale = std::pow(static_cast<double>(p.head_size), -0.25);
-  for (std::size_t at = 0; at < x.size(); at += static_cast<std::size_t>(p.head_size)) {
-    double squares = 0.0;
-    for (std::int64_t c = 0; c < p.head_size; ++c) squares += std::pow(scale * x[at + static_cast<std::size_t>(c)], 2);
-    all.half.push_back(squares / 2.0);
-    for (std::int64_t r = 0; r < p.features; ++r) {
-      double sum = 0.0;
-      for (std::int64_t c = 0; c < p.head_size; ++c) {
-        sum +=
-            p.projection[static_cast<std::size_t>(r * p.head_size + c)] * scale * x[at + static_cast<std::size_t>(c)];
-      }
-      all.u.push_back(sum);
-    }
-  }
-  return all;
-}
-
-// exp(u - h - maximum) + 1e-6, or exp(u - h), over sqrt(m).
-inline double feature(const Performer& p, double u, double half, double maximum) {
-  const double e = p.stabilised ? std::exp(u - half - maximum) + 1e-6 : std::exp(u - half);
-  return e / std::sqrt(static_cast<double>(p.features));
-}
-
 // Features of all queries [queries, N, m]: a maximum of each.
-inline std::vector<double> query_features(const Performer& p) {
-  const Projected all = project(p, p.q);
-  std::vector<double> features;
-  const auto m = static_cast<std::size_t>(p.features);
-  for (std::size_t row = 0; row < all.half.size(); ++row) {
-    const auto first = all.u.begin() + static_cast<std::ptrdiff_t>(row * m);
-    const double maximum = *std::max_element(first, first + p.features);
-    for (std::size_t r = 0; r < m; ++r) features.push_back(feature(p, all.u[row * m + r], all.half[row], maximum));
-  }
-  return features;
-}
+std::vector<double> query_features(const Performer& p);
 
 // Features of all keys [keys, N, m]: one maximum per example and head.
-inline std::vector<double> key_features(const Performer& p) {
-  const Projected all = project(p, p.k);
-  std::vector<double> features(all.u.size());
-  for (std::size_t b = 0; b + 1 < p.key_offsets.size(); ++b) {
-    for (std::int64_t head = 0; head < p.heads; ++head) {
-      double maximum = -std::numeric_limits<double>::infinity();
-      for (const bool find : {true, false}) {
-        for (std::int64_t key = p.key_offsets[b]; key < p.key_offsets[b + 1]; ++key) {
-          const auto row = static_cast<std::size_t>(key * p.heads + head);
-          for (std::size_t r = 0; r < static_cast<std::size_t>(p.features); ++r) {
-            const std::size_t at = row * static_cast<std::size_t>(p.features) + r;
-            if (find) {
-              maximum = std::max(maximum, all.u[at]);
-            } else {
-              features[at] = feature(p, all.u[at], all.half[row], maximum);
-            }
-          }
-        }
-      }
-    }
-  }
-  return features;
-}
+std::vector<double> key_features(const Performer& p);
 
 // [queries, N, D]; 0 without keys.
-inline std::vector<double> performer(const Performer& p) {
-  const std::vector<double> of_queries = query_features(p), of_keys = key_features(p);
-  std::vector<double> out(p.q.size(), 0.0);
-  const auto size = static_cast<std::size_t>(p.head_size), m = static_cast<std::size_t>(p.features);
-  for (std::size_t b = 0; b + 1 < p.query_offsets.size(); ++b) {
-    for (std::int64_t i = p.query_offsets[b]; i < p.query_offsets[b + 1]; ++i) {
-      for (std::int64_t head = 0; head < p.heads; ++head) {
-        const auto query = static_cast<std::size_t>(i * p.heads + head);
-        double denominator = 0.0;
-        const std::int64_t end = p.causal ? i + 1 : p.key_offsets[b + 1];
-        for (std::int64_t j = p.key_offsets[b]; j < end; ++j) {
-          const auto key = static_cast<std::size_t>(j * p.heads + head);
-          double weight = 0.0;
-          for (std::size_t r = 0; r < m; ++r) weight += of_queries[query * m + r] * of_keys[key * m + r];
-          denominator += weight;
-          for (std::size_t c = 0; c < size; ++c) out[query * size + c] += weight * p.v[key * size + c];
-        }
-        for (std::size_t c = 0; c < size && denominator > 0.0; ++c) out[query * size + c] /= denominator;
-      }
-    }
-  }
-  return out;
-}
+std::vector<double> performer(const Performer& p);
 
 }  // namespace etc::reference
