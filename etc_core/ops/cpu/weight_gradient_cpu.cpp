@@ -70,6 +70,8 @@ constexpr int kVectors = kLanes == 16 ? 3 : 2;
 constexpr std::int64_t kCols = kVectors * kLanes;
 constexpr std::int64_t kLine = 16;       // numbers of a cache line
 constexpr std::int64_t kAskTokens = 32;  // multiplied between two requests
+// Tokens of one turn of the loop: instructions count where another thread shares the core (sparse/cpu/register_tile-inl.h).
+constexpr int kTurnTokens = kLanes == 16 ? 1 : 4;
 static_assert(kRowUnit % kRows == 0 && kColUnit % kCols == 0 && kPackedRows % kRowUnit == 0);
 
 // to [kWidth] = from [count], zeros behind.
@@ -148,19 +150,21 @@ HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tok
     HWY_UNROLL(3)
     for (FloatVec& s : row) s = hn::Zero(d);
   }
-  for (std::int64_t t = 0; t < tokens; ++t, a += kRows, b += kCols) {
-    if (t % kAskTokens == 0) {
-      ahead.a.ask();
-      ahead.b.ask();
-    }
-    FloatVec right[kVectors];
-    HWY_UNROLL(3)
-    for (int v = 0; v < kVectors; ++v) right[v] = hn::Load(d, b + v * kLanes);
-    HWY_UNROLL(8)
-    for (int row = 0; row < kRows; ++row) {
-      const FloatVec left = hn::Set(d, a[row]);
+  for (std::int64_t first = 0; first < tokens; first += kAskTokens) {
+    ahead.a.ask();
+    ahead.b.ask();
+    const std::int64_t count = std::min(kAskTokens, tokens - first);
+    HWY_UNROLL(kTurnTokens)
+    for (std::int64_t t = 0; t < count; ++t, a += kRows, b += kCols) {
+      FloatVec right[kVectors];
       HWY_UNROLL(3)
-      for (int v = 0; v < kVectors; ++v) sum[row][v] = hn::MulAdd(left, right[v], sum[row][v]);
+      for (int v = 0; v < kVectors; ++v) right[v] = hn::Load(d, b + v * kLanes);
+      HWY_UNROLL(8)
+      for (int row = 0; row < kRows; ++row) {
+        const FloatVec left = hn::Set(d, a[row]);
+        HWY_UNROLL(3)
+        for (int v = 0; v < kVectors; ++v) sum[row][v] = hn::MulAdd(left, right[v], sum[row][v]);
+      }
     }
   }
 }
