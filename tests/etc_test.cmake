@@ -18,7 +18,7 @@ function(etc_test name)
   if(TARGET etc)
     list(APPEND environment ETC_PROGRAM=$<TARGET_FILE:etc>)
   endif()
-  # A run that hangs must end; sanitizers slow some programs twentyfold.
+  # A run that hangs must end; sanitizers make some programs seven times as slow.
   set(seconds 600)
   if(ETC_SANITIZE)
     set(seconds 1800)
