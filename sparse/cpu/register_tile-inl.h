@@ -36,7 +36,7 @@ inline constexpr int kTileVectors = 2;
 static_assert(kRunStep % kTileRows == 0 && kGroup % kTileRows == 0);
 
 // Steps of the products' loop in one turn of it. Where another thread shares the core, instructions are what it has too few
-// of: without counting three steps of four, and wherever the loop lies, AVX2 makes 74 to 79 GFLOP/s in place of 50 to 71 (alone
+// of: without counting three steps of four, and wherever the loop lies, AVX2 makes 74 to 82 GFLOP/s in place of 50 to 71 (alone
 // 98 either way). With AVX-512 a step has twice the arithmetic.
 inline constexpr int kTileSteps = kLanes == 16 ? 1 : 4;
 
