@@ -17,6 +17,7 @@
 #include "sparse/patterns/causal.h"
 #include "sparse/self_attention.h"
 #include "tests/golden/golden_group.h"
+#include "tests/golden/tensor_values.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -31,10 +32,6 @@ using Named = std::map<std::string, std::vector<float>>;  // by the names of the
 bool tolerated(const std::string& name, double expected, double actual) {
   const double allowed = name.starts_with("grad/") ? 1e-4 : 2e-5;
   return std::abs(expected - actual) <= allowed + allowed * std::abs(expected);
-}
-
-std::vector<float> values_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.data() + tensor.size()};
 }
 
 // [H, n, d] to [n, H, d] and back: to_a[j][i] = from[i][j], blocks of d numbers.

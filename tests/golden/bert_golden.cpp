@@ -8,6 +8,7 @@
 #include "etc_core/autograd/attention.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
+#include "tests/golden/tensor_values.h"
 
 namespace etc::test {
 
@@ -57,10 +58,6 @@ void set_carried(const BertGolden& golden, std::int64_t layer, const Tensor& car
     if (golden.input.mask[static_cast<std::size_t>(key)] == 0) return;
     scores[at] = carried.data()[(head * tokens + query) * window + key - query + window / 2];
   });
-}
-
-std::vector<float> values_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.data() + tensor.size()};
 }
 
 }  // namespace

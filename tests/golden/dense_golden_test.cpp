@@ -8,6 +8,7 @@
 #include "etc_core/nn/dense_encoder.h"
 #include "tests/core/nn/carried_attention.h"
 #include "tests/golden/golden_group.h"
+#include "tests/golden/tensor_values.h"
 #include "tests/reference/dense.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
@@ -35,10 +36,6 @@ struct Difference {
     }
   }
 };
-
-std::vector<float> values_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.data() + tensor.size()};
-}
 
 // Labels by distance of one sequence from its mask [n, n].
 Buffer<std::uint8_t> labels_of(const std::vector<std::int32_t>& mask, std::int64_t n) {

@@ -101,7 +101,7 @@ void compare_scores(const GoldenFile& file, const Group& group) {
               apart);
 }
 
-void compare(const GoldenFile& file) {
+void compare_carried(const GoldenFile& file) {
   const Group group(file);
   const auto numbers = [&](const std::string& name) { return file.read<double>("residual_scores/" + name).values; };
   for (const auto& [name, carry] : {std::pair("sum", Carry::sum), std::pair("mean", Carry::mean)}) {
@@ -127,7 +127,7 @@ void compare(const GoldenFile& file) {
 }
 
 TEST_CASE("carried scores have the scores, probabilities and outputs of the formulas", "[golden]") {
-  for_each_file_with("residual_scores/Q", compare);
+  for_each_file_with("residual_scores/Q", compare_carried);
 }
 
 }  // namespace

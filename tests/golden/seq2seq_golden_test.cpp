@@ -8,6 +8,7 @@
 #include "etc_core/nn/seq2seq/encoder_decoder.h"
 #include "tests/golden/golden_case.h"
 #include "tests/golden/golden_group.h"
+#include "tests/golden/tensor_values.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -17,12 +18,12 @@ namespace etc::test {
 namespace {
 
 // The file's README: float32; outputs of several layers and gradients.
-constexpr double kAbsolute = 1e-4, kRelative = 1e-4;
+constexpr double kSeq2SeqAbsolute = 1e-4, kSeq2SeqRelative = 1e-4;
 
 using Results = std::map<std::string, std::vector<float>>;  // by the file's names below a variant
 
 // The file's name of a parameter: "enc0.self.Wq", "dec1.ffn.ln.gamma", "E".
-std::string name_in_file(const std::string& name) {
+std::string seq2seq_name(const std::string& name) {
   if (name == "seq2seq/embeddings/tokens") return "E";
   static const std::map<std::string, std::string> kNames = {
       {"query/kernel", "Wq"},          {"query/bias", "bq"},          {"key/kernel", "Wk"},    {"key/bias", "bk"},
@@ -39,11 +40,7 @@ std::string name_in_file(const std::string& name) {
   return stack + name.substr(layer, sublayer - 1 - layer) + "." + prefix + of;
 }
 
-std::vector<float> values_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.data() + tensor.size()};
-}
-
-Seq2SeqConfig config_of(const GoldenFile& file, const std::string& variant) {
+Seq2SeqConfig seq2seq_config(const GoldenFile& file, const std::string& variant) {
   const auto setting = [&](const char* name) { return file.int_attribute("seq2seq", name); };
   Seq2SeqConfig config;
   config.vocab_size = file.read<float>("seq2seq/param/E").shape.at(0);
@@ -67,7 +64,7 @@ struct Model {
     register_cpu_backend();
     parameters.initialize(1);
     for (const auto& parameter : parameters.all()) {
-      const std::string name = name_in_file(parameter->name);
+      const std::string name = seq2seq_name(parameter->name);
       if (name.ends_with(".omega")) continue;
       const auto values = file.read<float>("seq2seq/param/" + name);
       REQUIRE(values.shape == parameter->shape);
@@ -83,7 +80,7 @@ struct Model {
   }
 
   static std::string branch_of(const Parameter& omega) {
-    const std::string name = name_in_file(omega.name);
+    const std::string name = seq2seq_name(omega.name);
     return name.substr(0, name.rfind('.'));
   }
 
@@ -119,7 +116,7 @@ std::vector<float> carry_of(const Tensor& scores, std::int64_t heads, std::int64
 }
 
 Results results_of(const GoldenFile& file, const std::string& variant, std::int64_t period) {
-  Seq2SeqConfig config = config_of(file, variant);
+  Seq2SeqConfig config = seq2seq_config(file, variant);
   config.grad_checkpointing_period = period;
   Model model(file, config);
   const Pair pair(file);
@@ -157,7 +154,7 @@ Results results_of(const GoldenFile& file, const std::string& variant, std::int6
   }
   tape.backward();
   for (const auto& parameter : model.parameters.all()) {
-    const std::string name = name_in_file(parameter->name);
+    const std::string name = seq2seq_name(parameter->name);
     if (name.ends_with(".omega")) continue;  // the file holds it constant
     INFO(parameter->name);
     REQUIRE(parameter->grad);
@@ -173,15 +170,15 @@ bool compared(const std::string& name, const std::vector<std::int64_t>& shape, s
   return i % shape.at(2) <= i / shape.at(2) % shape.at(1);
 }
 
-struct Difference {
+struct TensorDifference {
   double worst = 0;  // in units of what is tolerated
   std::string where;
   std::size_t data_sets = 0;
 };
 
 // Every data set of the variant against the results, and that neither has one the other lacks.
-Difference compare(const GoldenFile& file, const std::string& variant, const Results& results) {
-  Difference difference;
+TensorDifference compare(const GoldenFile& file, const std::string& variant, const Results& results) {
+  TensorDifference difference;
   for (const std::string& name : data_sets_below(file, "seq2seq/" + variant)) {
     INFO(name);
     REQUIRE(results.count(name) == 1);
@@ -191,7 +188,8 @@ Difference compare(const GoldenFile& file, const std::string& variant, const Res
     ++difference.data_sets;
     for (std::size_t i = 0; i < actual.size(); ++i) {
       if (!compared(name, expected.shape, i)) continue;
-      const double e = expected.values[i], off = std::abs(actual[i] - e) / (kAbsolute + kRelative * std::abs(e));
+      const double e = expected.values[i],
+                   off = std::abs(actual[i] - e) / (kSeq2SeqAbsolute + kSeq2SeqRelative * std::abs(e));
       if (off <= difference.worst) continue;
       difference.worst = std::isnan(off) ? HUGE_VAL : off;
       difference.where = name;
@@ -219,7 +217,7 @@ std::size_t unnoticed(const GoldenFile& file, const std::string& variant, const 
     const auto at = static_cast<std::int64_t>(largest);
     ++changed;
     H5Edit(path).scale_element("/" + full, at, 1.01);
-    const Difference now = compare(GoldenFile(path), variant, results);
+    const TensorDifference now = compare(GoldenFile(path), variant, results);
     missed += now.worst <= 1 || now.where != name;
     H5Edit(path).scale_element("/" + full, at, 1 / 1.01);
   }
@@ -235,7 +233,7 @@ TEST_CASE("encoder-decoders have the states, losses, carried scores and gradient
       CAPTURE(variant);
       for (const std::int64_t period : {0, 1}) {
         const Results results = results_of(file, variant, period);
-        const Difference difference = compare(file, variant, results);
+        const TensorDifference difference = compare(file, variant, results);
         CAPTURE(period, difference.where);
         CHECK(difference.worst <= 1);
         std::printf("seq2seq/%-20s period %d: %.3f of what is tolerated (%s)\n", variant.c_str(),
@@ -250,7 +248,7 @@ TEST_CASE("encoder-decoders have the states, losses, carried scores and gradient
 
 TEST_CASE("a profile pass sets the numbers of ADMIN that the formulas give", "[golden]") {
   for_each_file_with("admin/omega", [](const GoldenFile& file) {
-    Seq2SeqConfig config = config_of(file, "admin");
+    Seq2SeqConfig config = seq2seq_config(file, "admin");
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.inner_dropout_prob = 0;
     Model model(file, config);
     for (Parameter* omega : admin_omegas(model.parameters)) std::fill_n(omega->value.data(), omega->size(), 7.0f);

@@ -11,7 +11,7 @@ namespace etc::gpu_check {
 
 namespace {
 
-constexpr std::int64_t kHeadSize = 64, kTokensPerGlobal = 16;
+constexpr std::int64_t kHeadSize = 64, kLongPerGlobal = 16;
 
 // In bf16, as a model's products write them.
 Tensor random_there(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
@@ -21,11 +21,11 @@ Tensor random_there(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   return bf16;
 }
 
-// One example: `length` long tokens, a global one for every kTokensPerGlobal of them.
+// One example: `length` long tokens, a global one for every kLongPerGlobal of them.
 class Problem {
  public:
   Problem(std::int64_t heads, std::int64_t length, std::int64_t radius, bool scores)
-      : globals_(length / kTokensPerGlobal), width_(heads * kHeadSize), layers_(scores ? 2 : 1) {
+      : globals_(length / kLongPerGlobal), width_(heads * kHeadSize), layers_(scores ? 2 : 1) {
     const std::int64_t long_offsets[] = {0, length}, global_offsets[] = {0, globals_};
     sparse::LabelTensors labels;
     labels.examples = 1;

@@ -8,6 +8,7 @@
 
 #include "etc_core/base/bf16.h"
 #include "etc_core/base/random.h"
+#include "tests/sparse/comparison.h"
 
 namespace etc::test {
 
@@ -25,12 +26,6 @@ reference::Values doubles(const Buffer<float>& buffer) {
   return {buffer.begin(), buffer.end()};
 }
 
-double largest(const reference::Values& values) {
-  double result = 0.0;
-  for (double value : values) result = std::max(result, std::fabs(value));
-  return result;
-}
-
 // Largest Euclidean norm of any vector of `size` components.
 double largest_norm(const reference::Values& values, std::int64_t size) {
   double result = 0.0;
@@ -41,8 +36,6 @@ double largest_norm(const reference::Values& values, std::int64_t size) {
   }
   return result;
 }
-
-constexpr double kUnit = 0x1p-24;  // relative rounding error of one fp32 operation
 
 // Bound for the error of one layer's score: D + 8 roundings of terms whose magnitudes sum to at most
 // |q| (m |k| + |rel|) + |k| |rel_k| + |bias| (Cauchy and Schwarz; m: the largest factor or number of w), and half a step
@@ -56,31 +49,6 @@ double score_error(const reference::Attention& a) {
   const double scale = a.scale > 0.0 ? a.scale : 1.0 / std::sqrt(static_cast<double>(a.head_size));
   return (static_cast<double>(a.head_size) + 8.0) * kUnit * mass * scale + 0.5 * sparse::kScoreStep;
 }
-
-struct Comparison {
-  std::string where;
-  std::string worst;
-
-  // |got - expected| <= tolerance everywhere; NaN fails, too.
-  void check(const std::string& name, const reference::Values& got, const reference::Values& expected,
-             double tolerance) {
-    if (got.size() != expected.size()) {
-      worst = fmt::format("{}: {}: sizes {} and {}", where, name, got.size(), expected.size());
-      return;
-    }
-    double worst_error = 0.0;
-    for (std::size_t i = 0; i < got.size() && worst.empty(); ++i) {
-      if (got[i] == expected[i]) continue;  // infinities
-      const double error = std::fabs(got[i] - expected[i]);
-      if (error <= tolerance) {
-        worst_error = std::max(worst_error, error);
-        continue;
-      }
-      worst = fmt::format("{}: {}[{}]: expected {}, got {}, off by {} > {}", where, name, i, expected[i], got[i], error,
-                          tolerance);
-    }
-  }
-};
 
 // Keeps the running scores of visible pairs only: at masked ones any finite value will do.
 void drop_masked(const reference::Attention& a, int t, std::int64_t heads, reference::Values& values) {

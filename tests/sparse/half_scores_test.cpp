@@ -53,7 +53,7 @@ Inference infer(const AttentionCase& c, Side side, bool mean, ScoreType type) {
 }
 
 // A batch of unequal texts with masks, and one whose last group is not full.
-std::vector<AttentionCase> cases() {
+std::vector<AttentionCase> half_cases() {
   return {{"ragged", {150, 3, 70}, {23, 2, 17}, 12, 2, 16, 12, Labels::document},
           {"long", {700}, {40}, 84, 3, 24, 32, Labels::document}};
 }
@@ -63,7 +63,7 @@ std::vector<AttentionCase> cases() {
 TEST_CASE("16-bit scores stay within the sum of their roundings of the exact ones, in half the memory",
           "[sparse][processor]") {
   sparse::register_cpu_kernels();
-  for (const AttentionCase& c : cases()) {
+  for (const AttentionCase& c : half_cases()) {
     for (const Side side : {Side::long_side, Side::global_side}) {
       for (const bool mean : {false, true}) {
         INFO(describe(c, side) << (mean ? ", mean" : ", sum"));
@@ -107,7 +107,7 @@ TEST_CASE("16-bit scores give the same bits on 1 and 4 threads", "[sparse]") {
     std::vector<Inference> runs;
     for (const int threads : {1, 4}) {
       set_thread_count(threads);
-      runs.push_back(infer(cases()[0], side, false, ScoreType::fp16));
+      runs.push_back(infer(half_cases()[0], side, false, ScoreType::fp16));
     }
     for (std::size_t l = 0; l < kLayers; ++l) {
       CHECK(runs[0].running[l] == runs[1].running[l]);
@@ -122,14 +122,14 @@ TEST_CASE("16-bit scores give the same bits on 1 and 4 threads", "[sparse]") {
 
 TEST_CASE("16-bit scores out of range are an error, as exact ones are", "[sparse]") {
   sparse::register_cpu_kernels();
-  AttentionCase c = cases()[0];
+  AttentionCase c = half_cases()[0];
   c.magnitude = 60;
   REQUIRE_THROWS_WITH(infer(c, Side::long_side, false, ScoreType::fp16), Contains("at most 1024 in magnitude"));
 }
 
 TEST_CASE("16-bit scores are refused where exact sums are needed", "[sparse]") {
   sparse::register_cpu_kernels();
-  const AttentionCase c = cases()[0];
+  const AttentionCase c = half_cases()[0];
   const auto structure = std::make_shared<const Structure>(c);
   sparse::ScoreOptions options;
   options.layers = 2;

@@ -12,7 +12,7 @@ namespace etc::test {
 
 namespace {
 
-std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& lengths) {
+std::vector<std::int64_t> sums_of(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> offsets(1, 0);
   for (const std::int64_t length : lengths) offsets.push_back(offsets.back() + length);
   return offsets;
@@ -26,7 +26,7 @@ PatternBatch self_batch(const std::string& name, const std::vector<std::int64_t>
   return {name, lengths, lengths, [=](const auto& queries, const auto&) {
             PatternCase c;
             c.name = name;
-            const std::vector<std::int64_t> offsets = offsets_of(queries);
+            const std::vector<std::int64_t> offsets = sums_of(queries);
             sparse::SequenceLabels labels;
             labels.examples = static_cast<std::int64_t>(queries.size());
             labels.offsets = offsets.data();
@@ -68,7 +68,7 @@ PatternBatch causal_batch(const std::string& name, const std::vector<std::int64_
   return {name, queries, keys, [=](const auto& of_queries, const auto& of_keys) {
             PatternCase c;
             c.name = name;
-            const std::vector<std::int64_t> query_offsets = offsets_of(of_queries), key_offsets = offsets_of(of_keys);
+            const std::vector<std::int64_t> query_offsets = sums_of(of_queries), key_offsets = sums_of(of_keys);
             sparse::CausalSequence sequence;
             sequence.examples = static_cast<std::int64_t>(of_queries.size());
             sequence.offsets = query_offsets.data();
@@ -89,7 +89,7 @@ PatternBatch cross_batch(const std::string& name, const std::vector<std::int64_t
   return {name, queries, keys, [=](const auto& of_queries, const auto& of_keys) {
             PatternCase c;
             c.name = name;
-            const std::vector<std::int64_t> query_offsets = offsets_of(of_queries), key_offsets = offsets_of(of_keys);
+            const std::vector<std::int64_t> query_offsets = sums_of(of_queries), key_offsets = sums_of(of_keys);
             c.tiles = shared(sparse::build_cross_tiles(
                 {static_cast<std::int64_t>(of_queries.size()), query_offsets.data(), key_offsets.data()}));
             c.sees = [](const PatternPair&) { return true; };
@@ -102,7 +102,7 @@ PatternBatch bigbird_batch(const std::string& name, const std::vector<std::int64
   return {name, lengths, lengths, [=](const auto& queries, const auto&) {
             PatternCase c;
             c.name = name;
-            const std::vector<std::int64_t> offsets = offsets_of(queries);
+            const std::vector<std::int64_t> offsets = sums_of(queries);
             sparse::BigBirdPattern pattern;
             pattern.block_size = shape.block_size;
             pattern.random_blocks = shape.random_blocks;

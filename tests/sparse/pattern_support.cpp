@@ -11,12 +11,12 @@
 #include "sparse/attention.h"
 #include "sparse/score_state.h"
 #include "tests/reference/attention.h"
+#include "tests/sparse/comparison.h"
 
 namespace etc::test {
 
 namespace {
 
-constexpr double kUnit = 0x1p-24;  // relative rounding error of one fp32 operation
 constexpr std::uint64_t kSeed = 77;
 
 const sparse::TypeTiles& own(const PatternCase& c) {
@@ -126,31 +126,11 @@ reference::Attention reference_of(const PatternCase& c, const PatternLayer& laye
   return a;
 }
 
-double largest(const reference::Values& values) {
-  double result = 0.0;
-  for (const double value : values) result = std::max(result, std::fabs(value));
-  return result;
-}
-
 // D + 8 roundings of terms that sum to at most |q||k| (their numbers are at most 2), and half a step of C.
 double score_error(const PatternCase& c) {
   const auto size = static_cast<double>(c.head_size);
   return (size + 8.0) * kUnit * 4.0 * std::sqrt(size) + 0.5 * sparse::kScoreStep;
 }
-
-struct Comparison {
-  std::string where, worst;
-
-  void check(const char* name, const reference::Values& got, const reference::Values& expected, double tolerance) {
-    if (got.size() != expected.size())
-      worst = fmt::format("{}: {}: {} for {}", where, name, got.size(), expected.size());
-    for (std::size_t i = 0; i < got.size() && worst.empty(); ++i) {
-      if (got[i] == expected[i] || std::fabs(got[i] - expected[i]) <= tolerance) continue;
-      worst =
-          fmt::format("{}: {}[{}]: expected {}, got {}, tolerance {}", where, name, i, expected[i], got[i], tolerance);
-    }
-  }
-};
 
 // C of one head's visible pairs, others 0, in the reference's order.
 reference::Values visible_running(const PatternCase& c, const std::vector<float>& external, std::int64_t head) {

@@ -15,7 +15,7 @@ using test::noise;
 
 namespace {
 
-constexpr Initializer kNormal{Initializer::Kind::truncated_normal, 0.5f};
+constexpr Initializer kNgramInit{Initializer::Kind::truncated_normal, 0.5f};
 
 SegmentOffsets offsets_of(std::vector<std::int64_t> offsets) {
   return std::make_shared<const std::vector<std::int64_t>>(std::move(offsets));
@@ -39,8 +39,8 @@ struct Convolution {
 
   explicit Convolution(std::int64_t k, std::int64_t in = 3, std::int64_t out = 2) {
     register_cpu_backend();
-    kernel = &parameters.add("kernel", {k, in, out}, kNormal);
-    bias = &parameters.add("bias", {out}, kNormal);
+    kernel = &parameters.add("kernel", {k, in, out}, kNgramInit);
+    bias = &parameters.add("bias", {out}, kNgramInit);
     parameters.initialize(9);
   }
 };

@@ -21,7 +21,7 @@ using test::sequences;
 using test::small_dense;
 using test::SmallDense;
 
-Tensor states_of(const DenseConfig& config, const EncoderInput& input, bool packed) {
+Tensor whole_states_of(const DenseConfig& config, const EncoderInput& input, bool packed) {
   register_cpu_backend();
   ParameterSet parameters;
   DenseEncoder encoder(config, parameters);
@@ -74,8 +74,8 @@ TEST_CASE("a sequence has the same bits alone and beside others, packed or not, 
         config.norm = norm;
         config.local_radius = radius;
         CAPTURE(order, radius);
-        const Tensor batch = states_of(config, sequences({17, 40, 3}), true);
-        const Tensor alone = states_of(config, sequences({40}), false);
+        const Tensor batch = whole_states_of(config, sequences({17, 40, 3}), true);
+        const Tensor alone = whole_states_of(config, sequences({40}), false);
         CHECK(std::memcmp(batch.data() + 17 * 24, alone.data(), 40 * 24 * 4) == 0);
       }
     }
@@ -89,7 +89,7 @@ std::map<std::string, float> scale_gradients(const DenseConfig& config, const En
   ParameterSet parameters;
   DenseEncoder encoder(config, parameters);
   parameters.initialize(5);
-  x = states_of(config, input, false);  // any numbers
+  x = whole_states_of(config, input, false);  // any numbers
   Tape tape(Recording::on);
   {
     Var result = encoder.forward_layers(tape, Var(x, true), input, {});
@@ -216,12 +216,12 @@ TEST_CASE("with Post-LN norms and a scale of 1 ReZero is Post-LN", "[nn]") {
 TEST_CASE("a radius below the length changes what a token sees, one beyond it does not", "[nn]") {
   DenseConfig config = small_dense();
   const EncoderInput input = sequences({40});
-  const Tensor full = states_of(config, input, false);
+  const Tensor full = whole_states_of(config, input, false);
   config.local_radius = 39;
-  const Tensor reaching = states_of(config, input, false);
+  const Tensor reaching = whole_states_of(config, input, false);
   CHECK(std::memcmp(full.data(), reaching.data(), 40 * 24 * 4) == 0);
   config.local_radius = 5;
-  const Tensor window = states_of(config, input, false);
+  const Tensor window = whole_states_of(config, input, false);
   CHECK(std::memcmp(full.data(), window.data(), 40 * 24 * 4) != 0);
 }
 
@@ -306,26 +306,26 @@ TEST_CASE("dense inputs and configurations that cannot be meant are refused", "[
   EncoderInput input = sequences({8});
   input.global_offsets.back() = 1;
   input.global_token_ids = {1};
-  CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("expected no global tokens"));
+  CHECK_THROWS_WITH(whole_states_of(small_dense(), input, false), Contains("expected no global tokens"));
   input = sequences({65});
   CHECK_THROWS_WITH(
-      states_of(small_dense(), input, false),
+      whole_states_of(small_dense(), input, false),
       Contains("long length: example 0: expected at most max_absolute_position_embeddings=64, got 65 (positions") &&
           Contains("relative positions"));
   input = sequences({8});
   input.position_ids.assign(8, 63);
-  CHECK(states_of(small_dense(), input, false).rows() == 8);
+  CHECK(whole_states_of(small_dense(), input, false).rows() == 8);
   input.position_ids[5] = 64;
-  CHECK_THROWS_WITH(states_of(small_dense(), input, false),
+  CHECK_THROWS_WITH(whole_states_of(small_dense(), input, false),
                     Contains("encoder: position_ids: example 0, position 5: expected an id from 0 to 63, since "
                              "max_absolute_position_embeddings=64, got 64 (positions") &&
                         Contains("relative positions"));
   input = sequences({8});
   input.labels.l2l = Buffer<std::uint8_t>(7, Purpose::labels);
-  CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("labels.l2l: expected 120 labels, got 7"));
+  CHECK_THROWS_WITH(whole_states_of(small_dense(), input, false), Contains("labels.l2l: expected 120 labels, got 7"));
   input = sequences({8});
   input.token_ids[3] = 30;
-  CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("token_ids"));
+  CHECK_THROWS_WITH(whole_states_of(small_dense(), input, false), Contains("token_ids"));
 
   DenseConfig config = small_dense();
   for (const auto& [order, found] : {std::pair("sfsf", "the end after 2 times s and 2 times f at position 5"),

@@ -50,14 +50,14 @@ void fill_biases(ParameterSet& parameters) {
 }
 
 // An encoder whose biases are not 0.
-struct Model : SmallDense {
-  explicit Model(const DenseConfig& config) : SmallDense(config) { fill_biases(parameters); }
+struct ProjectedModel : SmallDense {
+  explicit ProjectedModel(const DenseConfig& config) : SmallDense(config) { fill_biases(parameters); }
   std::vector<float> states_of(const EncoderInput& input) { return values(states(input)); }
 };
 
 // Of an encoder that has the same weights and has computed nothing yet.
 std::vector<float> states_of_fresh(ParameterSet& weights, const DenseConfig& config, const EncoderInput& input) {
-  Model fresh(config);
+  ProjectedModel fresh(config);
   for (const auto& parameter : fresh.parameters.all()) {
     parameter->value = weights.find(parameter->name)->value.clone();
     ++parameter->version;
@@ -126,7 +126,7 @@ TEST_CASE("kept tables of Transformer-XL have the bits of computed ones, and fol
 
 TEST_CASE("Transformer-XL's tables are made in the first pass of inference only, for texts of all lengths", "[nn]") {
   const DenseConfig config = xl_config();
-  Model model(config);
+  ProjectedModel model(config);
   const EncoderInput text = sequences({9}), longer = sequences({50, 3});  // beyond the clip
   std::vector<float> first, again, of_longer;
   CHECK(tables_made([&] { first = model.states_of(text); }) == kLayers);
@@ -142,7 +142,7 @@ TEST_CASE("training steps between passes empty what is kept of positions, and ne
     CAPTURE(period);
     DenseConfig config = xl_config();
     config.grad_checkpointing_period = period;  // 1: layers are run on a tape that does not record first
-    Model model(config);
+    ProjectedModel model(config);
     const EncoderInput text = sequences({9, 24});
     const auto held = [] { return memory_ledger::report().current[static_cast<int>(Purpose::weights)]; };
     const std::int64_t before = held();
@@ -168,7 +168,7 @@ TEST_CASE("training steps between passes empty what is kept of positions, and ne
 TEST_CASE("a released encoder has its tables of Transformer-XL in place of the projections", "[nn]") {
   const DenseConfig config = xl_config();
   const EncoderInput text = sequences({9}), longer = sequences({50, 3});
-  Model kept(config), released(config);
+  ProjectedModel kept(config), released(config);
   CHECK(tables_made([&] { released.encoder.release_kernels(); }) == kLayers);
   CHECK(!released.parameters.find("bert/encoder/layer_1/attention/self/relative_projection")->value);
   const std::vector<float> expected = kept.states_of(longer);
@@ -198,7 +198,7 @@ TEST_CASE("kept tables of Transformer-XL serve products of every number type wit
   for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
     if (!cpu_offers(compute)) continue;
     CAPTURE(compute_type_name(compute));
-    Model model(xl_config());
+    ProjectedModel model(xl_config());
     const std::vector<float> exact = model.states_of(text);
     model.encoder.release_kernels(compute);
     const std::vector<float> first = model.states_of(text);

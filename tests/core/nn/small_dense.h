@@ -84,6 +84,21 @@ struct SmallDense {
   }
 };
 
+// States as gradients are given, so that both are compared in one way.
+inline DenseGradients states_of(SmallDense& model, const EncoderInput& input) {
+  const Tensor states = model.states(input);
+  return {{"states", {states.data(), states.data() + states.size()}}};
+}
+
+// A training step's, with dropout.
+inline ForwardOptions training(ComputeType compute) {
+  ForwardOptions options;
+  options.training = true;
+  options.seed = 17;
+  options.compute = compute;
+  return options;
+}
+
 // Encoders of every placement of norms and scales, with and without running scores, in an order of their own.
 inline std::vector<DenseConfig> dense_variants() {
   std::vector<DenseConfig> variants;

@@ -21,8 +21,8 @@ namespace {
 
 // Less than a tile of rows, one, several, more than a block of 512 tokens; columns of less than a vector, of a panel
 // that is not whole, of several.
-const std::vector<GappedSizes> kSizes = {{1, 8, 200, 8},    {63, 200, 8, 0},   {64, 776, 200, 0},
-                                         {65, 200, 776, 8}, {1100, 776, 8, 0}, {1100, 8, 776, 8}};
+const std::vector<GappedSizes> kGapped = {{1, 8, 200, 8},    {63, 200, 8, 0},   {64, 776, 200, 0},
+                                          {65, 200, 776, 8}, {1100, 776, 8, 0}, {1100, 8, 776, 8}};
 const std::vector<std::int64_t> kWidths = {2, 24, 200, 256, 258, 770, 776};
 
 bool offered(ComputeType compute) {
@@ -53,7 +53,7 @@ TEST_CASE("layers on arrays of bf16 give the rounded results of arrays of fp32",
   ops::register_cpu_ops();
   for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
     if (!offered(compute)) continue;
-    for (const GappedSizes& s : kSizes) {
+    for (const GappedSizes& s : kGapped) {
       for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
         for (const auto act : {Activation::linear, Activation::gelu, Activation::relu}) {
           for (const bool packed : {false, true}) {
@@ -78,7 +78,7 @@ TEST_CASE("gradients on arrays of bf16, all or some of them, are those of arrays
           "[ops][reduced]") {
   ops::register_cpu_ops();
   if (!offered(ComputeType::bf16)) return;
-  for (const GappedSizes& s : kSizes) {
+  for (const GappedSizes& s : kGapped) {
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
       for (const bool add : {false, true}) {
         const GradientCase of{.device = Device::cpu, .sizes = s, .layout = layout, .add = add};
@@ -98,7 +98,7 @@ TEST_CASE("gradients on arrays of bf16, all or some of them, are those of arrays
 
 TEST_CASE("the gradient of a bias alone has the same bits from dz in bf16, on any processor", "[ops][reduced]") {
   ops::register_cpu_ops();
-  for (const GappedSizes& s : kSizes) {
+  for (const GappedSizes& s : kGapped) {
     CAPTURE(s.rows, s.out);
     const GradientCase of{.device = Device::cpu, .sizes = s, .bias_only = true};
     CHECK(same_bits(run_gradients(of, {true, false, false}).dbias, run_gradients(of, {false, false, false}).dbias));

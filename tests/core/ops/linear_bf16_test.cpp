@@ -17,7 +17,7 @@ using ops::WeightLayout;
 namespace {
 
 // Less than a block of 512 tokens, several, and more than are rounded at a time.
-const Sizes kSizes[] = {{1, 1, 1}, {63, 7, 5}, {65, 24, 193}, {200, 100, 400}, {1100, 70, 33}, {600, 2, 8300}};
+const Sizes kBf16Sizes[] = {{1, 1, 1}, {63, 7, 5}, {65, 24, 193}, {200, 100, 400}, {1100, 70, 33}, {600, 2, 8300}};
 
 bool offered() {
   if (cpu_offers(ComputeType::bf16)) return true;
@@ -78,7 +78,7 @@ ops::LinearBackward backward_of(const Sizes& s, Strided& x, Strided& dz, const f
 TEST_CASE("a bf16 layer has the same bits with packed and with plain weights of either layout", "[reduced]") {
   ops::register_cpu_ops();
   if (!offered()) return;
-  for (const Sizes& s : kSizes) {
+  for (const Sizes& s : kBf16Sizes) {
     CAPTURE(s.rows, s.in, s.out);
     const auto x = random_floats(s.rows * s.in, 1), w = random_floats(s.in * s.out, 2), b = random_floats(s.out, 3);
     const auto turned = flipped(w, s.in, s.out);
@@ -107,7 +107,7 @@ TEST_CASE("a bf16 layer has the same bits with packed and with plain weights of 
 TEST_CASE("bf16 gradients of a dense layer are the products of rounded operands", "[reduced]") {
   ops::register_cpu_ops();
   if (!offered()) return;
-  for (const Sizes& s : kSizes) {
+  for (const Sizes& s : kBf16Sizes) {
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
       CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));
       Strided x(s.rows, s.in, 2, 1), dz(s.rows, s.out, 4, 2);

@@ -17,7 +17,7 @@ using ops::WeightLayout;
 
 namespace {
 
-const Sizes kSizes[] = {{1, 1, 1}, {63, 7, 5}, {64, 32, 192}, {65, 24, 193}, {200, 100, 400}, {3, 768, 64}};
+const Sizes kReducedSizes[] = {{1, 1, 1}, {63, 7, 5}, {64, 32, 192}, {65, 24, 193}, {200, 100, 400}, {3, 768, 64}};
 
 std::vector<float> forward(ComputeType compute, const Sizes& s, const std::vector<float>& x,
                            const std::vector<float>& w, const std::vector<float>& b,
@@ -57,7 +57,7 @@ struct Quantized {
 TEST_CASE("a bf16 dense layer is the product of rounded operands", "[reduced]") {
   ops::register_cpu_ops();
   if (!offered(ComputeType::bf16)) return;
-  for (const Sizes& s : kSizes) {
+  for (const Sizes& s : kReducedSizes) {
     const auto x = random_floats(s.rows * s.in, 1), w = random_floats(s.in * s.out, 2), b = random_floats(s.out, 3);
     std::vector<double> expected;
     for (std::int64_t i = 0; i < s.rows; ++i) {
@@ -78,7 +78,7 @@ TEST_CASE("a bf16 dense layer is the product of rounded operands", "[reduced]") 
 TEST_CASE("an int8 dense layer is the product of quantized operands", "[reduced]") {
   ops::register_cpu_ops();
   if (!offered(ComputeType::int8)) return;
-  for (const Sizes& s : kSizes) {
+  for (const Sizes& s : kReducedSizes) {
     const auto x = random_floats(s.rows * s.in, 1), w = random_floats(s.in * s.out, 2), b = random_floats(s.out, 3);
     std::vector<Quantized> columns;
     for (std::int64_t j = 0; j < s.out; ++j) columns.emplace_back(w.data() + j, s.in, s.out);

@@ -12,12 +12,12 @@ namespace {
 
 constexpr double kRounding = 0x1p-24;  // of one operation in fp32, relative
 
-struct Gradients {
+struct SumGradients {
   std::vector<float> dbranch, dalpha;
 };
 
 // dalpha is added to `before`.
-Gradients gradients(const std::vector<float>& dy, const std::vector<float>& branch, float alpha, float before) {
+SumGradients gradients(const std::vector<float>& dy, const std::vector<float>& branch, float alpha, float before) {
   Guarded dbranch(static_cast<std::int64_t>(dy.size()), 99.0f), dalpha(std::vector<float>{before});
   ops::scaled_sum_backward(Device::cpu,
                            {std::ssize(dy), dy.data(), branch.data(), &alpha, dbranch.data(), dalpha.data()});
@@ -57,7 +57,7 @@ TEST_CASE("the gradients of a scaled sum are those of central differences, and d
     for (const float alpha : {0.0f, -0.7f}) {
       CAPTURE(size, alpha);
       const auto x = random_floats(size, 1), branch = random_floats(size, 2), dy = random_floats(size, 3);
-      const Gradients got = gradients(dy, branch, alpha, 0.25f);
+      const SumGradients got = gradients(dy, branch, alpha, 0.25f);
       const auto of_branch = [&](const Reals& b) {
         return inner_product(reference_scaled_sum(to_double(x), b, alpha), to_double(dy));
       };
@@ -77,7 +77,7 @@ TEST_CASE("each gradient of a scaled sum may be left out, and dbranch may take d
   const std::int64_t size = 40001;
   const auto branch = random_floats(size, 2), dy = random_floats(size, 3);
   const float alpha = 0.3f;
-  const Gradients both = gradients(dy, branch, alpha, 0);
+  const SumGradients both = gradients(dy, branch, alpha, 0);
   Guarded over_dy(dy), alone(std::vector<float>{0.0f});
   ops::scaled_sum_backward(Device::cpu, {size, dy.data(), branch.data(), &alpha, nullptr, alone.data()});
   REQUIRE(same_bits(alone.values(), both.dalpha));
@@ -95,7 +95,7 @@ TEST_CASE("scaled sums have the same bits for any thread count", "[core][ops]") 
   REQUIRE(same_bits_for_any_thread_count([&] {
     std::vector<float> y = x;
     ops::scaled_sum(Device::cpu, {size, y.data(), branch.data(), &alpha, y.data()});
-    const Gradients got = gradients(dy, branch, alpha, 1);
+    const SumGradients got = gradients(dy, branch, alpha, 1);
     y.insert(y.end(), got.dbranch.begin(), got.dbranch.end());
     y.push_back(got.dalpha[0]);
     return y;

@@ -13,7 +13,7 @@ using namespace etc::test;
 
 namespace {
 
-constexpr double kRounding = 0x1p-24;  // of one operation in fp32, relative
+constexpr double kUpdateRounding = 0x1p-24;  // of one operation in fp32, relative
 constexpr double kScale = 0.7, kDecay = 0.01, kRate = 0.1;
 const ops::UpdateConstants kConstants{0.9f, 0.999f, 0.1f, 0.001f, 1e-6f, static_cast<float>(kScale)};
 
@@ -58,12 +58,12 @@ Expected expected_of(const Owned& of, double decay) {
   for (std::size_t i = 0; i < made.u.size(); ++i) {
     // The scale, the scaled gradient, the constant, its product and the sum: 5 roundings. In v the first two count
     // twice, and the square is rounded: 8, and no term is negative.
-    made.m_tolerance.push_back(5 * kRounding * mass.m[i]);
-    made.v_tolerance.push_back(8 * kRounding * mass.v[i]);
+    made.m_tolerance.push_back(5 * kUpdateRounding * mass.m[i]);
+    made.v_tolerance.push_back(8 * kUpdateRounding * mass.v[i]);
     // m as above; half of v's 8, the root, epsilon, the sum below, the quotient and the sum of both terms: 9; the
     // decay, its product and the sum: 3. Each relative to terms that are at most these.
     const double divided = mass.m[i] / (std::sqrt(mass.v[i]) + mass.epsilon);
-    made.u_tolerance.push_back(kRounding * (14 * divided + 3 * decay * mass.w[i]));
+    made.u_tolerance.push_back(kUpdateRounding * (14 * divided + 3 * decay * mass.w[i]));
   }
   return made;
 }
@@ -73,8 +73,8 @@ void require_weights(const Owned& got, const Expected& expected, double rate) {
   const Reals after = reference_axpy(-rate, expected.u, expected.after.w);
   Reals tolerances;  // u's, the rate and its product, and the difference
   for (std::size_t i = 0; i < after.size(); ++i) {
-    tolerances.push_back(rate * (expected.u_tolerance[i] + 3 * kRounding * std::fabs(expected.u[i])) +
-                         kRounding * std::fabs(after[i]) * (1 + 1e-6));
+    tolerances.push_back(rate * (expected.u_tolerance[i] + 3 * kUpdateRounding * std::fabs(expected.u[i])) +
+                         kUpdateRounding * std::fabs(after[i]) * (1 + 1e-6));
   }
   REQUIRE(near_each("w", got.w.values(), after, tolerances));
 }

@@ -13,7 +13,7 @@ using namespace etc;
 
 namespace {
 
-[[maybe_unused]] const bool kRegistered = (ops::register_cpu_ops(), true);
+[[maybe_unused]] const bool kOpsOfAccumulator = (ops::register_cpu_ops(), true);
 
 Tensor filled(std::int64_t n, float value) {
   return Tensor::from(std::vector<float>(static_cast<std::size_t>(n), value), {n}, Purpose::gradients);

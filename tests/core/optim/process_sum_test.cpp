@@ -18,7 +18,7 @@ using test::run_processes;
 
 namespace {
 
-[[maybe_unused]] const bool kRegistered = (ops::register_cpu_ops(), true);
+[[maybe_unused]] const bool kOpsOfSums = (ops::register_cpu_ops(), true);
 
 // Sizes around those of blocks; a process may own a part of one parameter or several of them.
 const std::vector<std::int64_t> kSizes = {1, ops::kBlockSize, 5, 2 * ops::kBlockSize + 17, 300};

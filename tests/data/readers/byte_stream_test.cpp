@@ -12,14 +12,14 @@ using etc::data::ByteStream;
 
 namespace {
 
-struct Outcome {
+struct ReadBytes {
   std::string bytes;
   std::string fault;
 };
 
-Outcome read_all(const std::filesystem::path& path, std::size_t block) {
+ReadBytes read_all(const std::filesystem::path& path, std::size_t block) {
   ByteStream stream(path);
-  Outcome outcome;
+  ReadBytes outcome;
   std::string buffer(block, '\0');
   while (const std::size_t got = stream.read(buffer.data(), block)) outcome.bytes.append(buffer, 0, got);
   outcome.fault = stream.fault();
@@ -42,7 +42,7 @@ void read_mutants(std::uint64_t count) {
     CAPTURE(seed);
     const std::string mutant = test::mutate(packed, seed);
     write_file_atomically(folder / "mutant", mutant);
-    const Outcome outcome = read_all(folder / "mutant", 512);
+    const ReadBytes outcome = read_all(folder / "mutant", 512);
     constexpr std::size_t kMostPerByte = 1032;  // deflate's largest ratio
     CHECK(outcome.bytes.size() <= kMostPerByte * mutant.size());
     outcome.fault.empty() ? ++whole : ++faults;
@@ -63,7 +63,7 @@ TEST_CASE("a byte stream gives the same bytes plain, packed and packed in severa
   for (const char* name : {"plain", "one.gz", "two.gz"}) {
     CAPTURE(name);
     for (std::size_t block : {std::size_t{7}, std::size_t{1} << 20}) {
-      const Outcome outcome = read_all(folder / name, block);
+      const ReadBytes outcome = read_all(folder / name, block);
       REQUIRE(outcome.bytes == text);
       REQUIRE(outcome.fault.empty());
     }
@@ -75,7 +75,7 @@ TEST_CASE("cut and damaged gzip data gives its readable beginning and says why i
   const std::string text = long_text();
   const std::string packed = test::gzip(text);
   write_file_atomically(folder / "cut.gz", packed.substr(0, packed.size() / 2));
-  const Outcome cut = read_all(folder / "cut.gz", 4096);
+  const ReadBytes cut = read_all(folder / "cut.gz", 4096);
   REQUIRE(cut.bytes.size() > 1000);
   REQUIRE(text.starts_with(cut.bytes));
   REQUIRE_THAT(cut.fault, Catch::Contains("gzip data ends early"));
@@ -86,7 +86,7 @@ TEST_CASE("cut and damaged gzip data gives its readable beginning and says why i
   REQUIRE_THAT(read_all(folder / "damaged.gz", 4096).fault, Catch::Contains("gzip data is damaged"));
 
   write_file_atomically(folder / "tail.gz", packed + "garbage");
-  const Outcome tail = read_all(folder / "tail.gz", 4096);
+  const ReadBytes tail = read_all(folder / "tail.gz", 4096);
   REQUIRE(tail.bytes == text);
   REQUIRE_THAT(tail.fault, Catch::Contains("gzip data is damaged"));
 }

@@ -15,7 +15,7 @@ using namespace etc::data;
 
 namespace {
 
-struct Outcome {
+struct ReadLines {
   std::vector<RecordSlice> blocks;
   std::optional<InputFault> fault;
   std::vector<FileNote> notes;
@@ -27,12 +27,12 @@ struct Outcome {
   }
 };
 
-Outcome blocks_of(const std::string& bytes, BlockEnd end = BlockEnd::any_line) {
+ReadLines blocks_of(const std::string& bytes, BlockEnd end = BlockEnd::any_line) {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "raw", std::ios::binary) << bytes;  // without a sync, which would cost more than all the rest
   ByteStream stream(folder / "raw");
   LineBlockReader reader(stream, end);
-  Outcome outcome;
+  ReadLines outcome;
   try {
     for (RecordSlice block; reader.next(block);) outcome.blocks.push_back(block);
   } catch (const InputFault& fault) {
@@ -54,7 +54,7 @@ std::string many_lines(int count) {
 TEST_CASE("a text in blocks is the text, each block of whole lines at its place", "[readers]") {
   const std::string text = many_lines(5000) + "the end";
   for (const BlockEnd end : {BlockEnd::any_line, BlockEnd::empty_line}) {
-    const Outcome outcome = blocks_of(text, end);
+    const ReadLines outcome = blocks_of(text, end);
     REQUIRE(!outcome.fault);
     CHECK(outcome.text() == text);
     CHECK(outcome.blocks.size() > 5);
@@ -75,7 +75,7 @@ TEST_CASE("a text in blocks is the text, each block of whole lines at its place"
 }
 
 TEST_CASE("a byte-order mark is left out and noted", "[readers]") {
-  const Outcome outcome = blocks_of("\xEF\xBB\xBFone\ntwo");
+  const ReadLines outcome = blocks_of("\xEF\xBB\xBFone\ntwo");
   CHECK(outcome.text() == "one\ntwo");
   CHECK(outcome.notes.size() == 1);
   CHECK(blocks_of("one").notes.empty());
@@ -83,7 +83,7 @@ TEST_CASE("a byte-order mark is left out and noted", "[readers]") {
 
 TEST_CASE("of cut gzip data the whole lines are delivered, then the fault", "[readers]") {
   const std::string text = many_lines(20'000), packed = test::gzip(text);
-  const Outcome outcome = blocks_of(packed.substr(0, packed.size() / 2));
+  const ReadLines outcome = blocks_of(packed.substr(0, packed.size() / 2));
   REQUIRE(outcome.fault);
   CHECK(outcome.fault->code() == "gzip_truncated");
   const std::string read = outcome.text();
@@ -96,10 +96,10 @@ TEST_CASE("of cut gzip data the whole lines are delivered, then the fault", "[re
 TEST_CASE("a paragraph of any length and a line beyond all bounds end a block", "[readers]") {
   std::string paragraph;
   while (paragraph.size() < LineBlockReader::kLargestParagraph + 1000) paragraph += std::string(99, 'y') + "\n";
-  const Outcome outcome = blocks_of(paragraph, BlockEnd::empty_line);
+  const ReadLines outcome = blocks_of(paragraph, BlockEnd::empty_line);
   CHECK(outcome.blocks.size() == 2);
   CHECK(outcome.text() == paragraph);
-  const Outcome endless = blocks_of("short\n" + std::string(TextLines::kLongestLine + 1, 'z') + "\nmore\n");
+  const ReadLines endless = blocks_of("short\n" + std::string(TextLines::kLongestLine + 1, 'z') + "\nmore\n");
   CHECK(endless.text() == "short\n");
   REQUIRE(endless.fault);
   CHECK(endless.fault->code() == "line_too_long");
@@ -112,9 +112,9 @@ TEST_CASE("damaged texts are delivered as they are, packed ones up to the damage
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     const std::string plain = test::mutate(text, seed);
-    const Outcome whole = blocks_of(plain);
+    const ReadLines whole = blocks_of(plain);
     if (!whole.fault) CHECK(plain.ends_with(whole.text()));  // without a byte-order mark
-    const Outcome outcome = blocks_of(test::mutate(packed, seed), BlockEnd::empty_line);
+    const ReadLines outcome = blocks_of(test::mutate(packed, seed), BlockEnd::empty_line);
     if (!outcome.fault) continue;
     ++faults;
     CHECK(std::string(outcome.fault->what()).starts_with("byte "));

@@ -9,14 +9,14 @@ using data::member_text;
 
 namespace {
 
-data::RecordSlice slice_of(const std::string& text) {
+data::RecordSlice whole_slice(const std::string& text) {
   data::RecordSlice slice;
   slice.text = text;
   return slice;
 }
 
 std::optional<std::string> id_of(const std::string& text) {
-  data::RecordSlice slice = slice_of(text);
+  data::RecordSlice slice = whole_slice(text);
   return member_text(slice, "id");
 }
 
@@ -27,7 +27,7 @@ TEST_CASE("a member's text is found wherever it stands, its escapes undone", "[d
                            R"({"\u0069d": "\u0061", "z": null})", R"({"id": "b", "id": "a"})"}) {
     CAPTURE(text);
     CHECK(id_of(text) == "a");
-    data::RecordSlice slice = slice_of(text);
+    data::RecordSlice slice = whole_slice(text);
     CHECK(data::parse_record(slice).value.at("id") == "a");
   }
   CHECK(id_of(R"({"id": ""})") == "");
@@ -49,7 +49,7 @@ TEST_CASE("other members' values are stepped over, whatever they hold", "[data][
 }
 
 TEST_CASE("the slice is as it was and can be parsed", "[data][readers]") {
-  data::RecordSlice slice = slice_of(R"({"id": "a", "x": "\ud800"})");
+  data::RecordSlice slice = whole_slice(R"({"id": "a", "x": "\ud800"})");
   const std::string before = slice.text;
   CHECK(member_text(slice, "id") == "a");
   CHECK(slice.text == before);

@@ -13,18 +13,18 @@ using namespace etc::data;
 
 namespace {
 
-struct Outcome {
+struct ReadQuestions {
   std::vector<RecordSlice> slices;
   std::string fault;  // "code: what"
   std::vector<FileNote> notes;
 };
 
-Outcome read(const std::string& bytes) {
+ReadQuestions read(const std::string& bytes) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "q.json", bytes);
   ByteStream stream(folder / "q.json");
   QuestionReader reader(stream);
-  Outcome outcome;
+  ReadQuestions outcome;
   try {
     for (RecordSlice slice; reader.next(slice);) outcome.slices.push_back(slice);
     CHECK(!reader.next(outcome.slices.emplace_back()));  // and again nothing
@@ -46,7 +46,7 @@ const std::string kFile = R"( {"version": 1.1, "data" : [
 
 TEST_CASE("every question comes with its text, wherever members stand, at its own place", "[data][readers]") {
   for (const std::string& bytes : {kFile, test::gzip(kFile)}) {
-    const Outcome outcome = read(bytes);
+    const ReadQuestions outcome = read(bytes);
     CHECK(outcome.fault.empty());
     REQUIRE(outcome.slices.size() == 4);
     CHECK(outcome.slices[0].text == R"({"context":"c \" {1","question":{"id": "1"}})");
@@ -65,7 +65,7 @@ TEST_CASE("every question comes with its text, wherever members stand, at its ow
 }
 
 TEST_CASE("articles and paragraphs of another form are given for a task to refuse", "[data][readers]") {
-  const Outcome outcome =
+  const ReadQuestions outcome =
       read(R"({"data": [{"title": "t"}, 5, {"paragraphs": [{"context": "c"}, "p", {"context": "d", "qas": [7]}]}]})");
   CHECK(outcome.fault.empty());
   std::vector<std::string> texts;

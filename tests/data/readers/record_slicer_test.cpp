@@ -12,7 +12,7 @@ using namespace etc::data;
 
 namespace {
 
-struct Outcome {
+struct SlicedRecords {
   std::vector<RecordSlice> slices;
   std::optional<InputFault> fault;
   bool byte_order_mark = false;
@@ -25,13 +25,13 @@ struct Outcome {
   }
 };
 
-Outcome slice_all(const std::string& bytes, RecordLayout layout = RecordLayout::array,
-                  std::size_t max_record_bytes = RecordSlicer::kMaxRecordBytes) {
+SlicedRecords slice_all(const std::string& bytes, RecordLayout layout = RecordLayout::array,
+                        std::size_t max_record_bytes = RecordSlicer::kMaxRecordBytes) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "raw", bytes);
   ByteStream stream(folder / "raw");
   RecordSlicer slicer(stream, layout, max_record_bytes);
-  Outcome outcome;
+  SlicedRecords outcome;
   try {
     RecordSlice slice;
     while (slicer.next(slice)) outcome.slices.push_back(slice);
@@ -48,7 +48,7 @@ using Texts = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("an array is cut into its records whatever stands in their strings", "[readers]") {
-  const Outcome outcome = slice_all(" [ {\"a\": \"]}\\\"{[\"} ,\n\t[1, {\"b\": []}] , \"x,]\", -1.5e3,null ]\n ");
+  const SlicedRecords outcome = slice_all(" [ {\"a\": \"]}\\\"{[\"} ,\n\t[1, {\"b\": []}] , \"x,]\", -1.5e3,null ]\n ");
   REQUIRE(!outcome.fault);
   REQUIRE(outcome.texts() == Texts{"{\"a\": \"]}\\\"{[\"}", "[1, {\"b\": []}]", "\"x,]\"", "-1.5e3", "null"});
   REQUIRE(outcome.slices[1].index == 1);
@@ -60,7 +60,7 @@ TEST_CASE("an array is cut into its records whatever stands in their strings", "
 }
 
 TEST_CASE("lines are records, blank ones are none", "[readers]") {
-  const Outcome outcome = slice_all("{\"a\": 1}\r\n\n  [2]  \n3", RecordLayout::lines);
+  const SlicedRecords outcome = slice_all("{\"a\": 1}\r\n\n  [2]  \n3", RecordLayout::lines);
   REQUIRE(!outcome.fault);
   REQUIRE(outcome.texts() == Texts{"{\"a\": 1}", "[2]", "3"});
   REQUIRE(outcome.slices[2].begin.line == 4);
@@ -77,13 +77,13 @@ TEST_CASE("the first bytes show how records are set apart, whatever is expected"
     CAPTURE(static_cast<int>(layout));
     for (const char* text :
          {"[{\"a\": 1}, {\"b\": \"}\"}]", "{\"a\": 1}\n{\"b\": \"}\"}\n", " {\"a\": 1} \r\n\n{\"b\": \"}\"}"}) {
-      const Outcome outcome = slice_all(text, layout);
+      const SlicedRecords outcome = slice_all(text, layout);
       CAPTURE(text);
       REQUIRE(!outcome.fault);
       CHECK(outcome.texts() == two);
       CHECK(outcome.slices[1].stands_alone == (*text != '['));
     }
-    const Outcome objects = slice_all("{\n \"a\": {\"c\": 1}\n}\n{\n\"b\": 2}{\"d\": 3}\n", layout);
+    const SlicedRecords objects = slice_all("{\n \"a\": {\"c\": 1}\n}\n{\n\"b\": 2}{\"d\": 3}\n", layout);
     REQUIRE(!objects.fault);
     CHECK(objects.texts() == Texts{"{\n \"a\": {\"c\": 1}\n}", "{\n\"b\": 2}", "{\"d\": 3}"});
     CHECK(!objects.slices[0].stands_alone);
@@ -94,7 +94,7 @@ TEST_CASE("the first bytes show how records are set apart, whatever is expected"
   CHECK(slice_all("{\"a\": 1,\n  \"b\": [\n{}]}\n{}", RecordLayout::lines).texts() ==
         Texts{"{\"a\": 1,\n  \"b\": [\n{}]}", "{}"});
   // A line that holds no whole record is that record's fault alone where lines are expected.
-  const Outcome broken = slice_all("{\"a\": \n{\"b\": 2}\n", RecordLayout::lines);
+  const SlicedRecords broken = slice_all("{\"a\": \n{\"b\": 2}\n", RecordLayout::lines);
   CHECK(broken.texts() == Texts{"{\"a\":", "{\"b\": 2}"});
   CHECK(slice_all("\n\n{\"a\": 1}\n\n{}\n", RecordLayout::lines).empty_lines == 3);
 }
@@ -103,7 +103,7 @@ TEST_CASE("of lines in cut gzip data the whole ones are delivered", "[readers]")
   std::string text;
   for (int i = 0; i < 2000; ++i) text += "{\"a\": " + std::to_string(i * 7919 % 10007) + "}\n";
   const std::string packed = test::gzip(text);
-  const Outcome outcome = slice_all(packed.substr(0, packed.size() / 2), RecordLayout::lines);
+  const SlicedRecords outcome = slice_all(packed.substr(0, packed.size() / 2), RecordLayout::lines);
   REQUIRE(outcome.fault);
   REQUIRE(outcome.fault->code() == "gzip_truncated");
   REQUIRE_THAT(outcome.fault->what(), Catch::Contains("gzip data ends early"));
@@ -120,7 +120,7 @@ TEST_CASE("records longer than the reader's block come whole, plain and packed",
     text += (i > 0 ? "," : "") + ("{\"a\":\"" + std::string(700000 + 300000 * i, 'x') + "\"}");
   text += "]";
   for (const std::string& bytes : {text, test::gzip(text)}) {
-    const Outcome outcome = slice_all(bytes);
+    const SlicedRecords outcome = slice_all(bytes);
     REQUIRE(!outcome.fault);
     REQUIRE(outcome.slices.size() == 5);
     REQUIRE(outcome.slices[4].text.size() == 1900008);
@@ -152,7 +152,7 @@ TEST_CASE("what cannot stand around records is a fault with its place, after the
            Case{"\xff\xfe[\0{\0", 0, "utf8_invalid", 0, "not well-formed UTF-8"},
        }) {
     CAPTURE(c.bytes);
-    const Outcome outcome = slice_all(c.bytes);
+    const SlicedRecords outcome = slice_all(c.bytes);
     REQUIRE(outcome.slices.size() == c.records);
     REQUIRE(outcome.fault);
     REQUIRE(outcome.fault->code() == c.code);
@@ -162,23 +162,24 @@ TEST_CASE("what cannot stand around records is a fault with its place, after the
 }
 
 TEST_CASE("a record that the file's end or the size limit cuts is delivered as such and is the last", "[readers]") {
-  const Outcome cut = slice_all("[{}, {\"a\": \"b");
+  const SlicedRecords cut = slice_all("[{}, {\"a\": \"b");
   REQUIRE(cut.texts() == Texts{"{}", "{\"a\": \"b"});
   REQUIRE_THAT(cut.slices[1].cut_short, Catch::Contains("the file ends inside a record"));
 
   const std::string packed = test::gzip("[{}, {\"a\": \"" + std::string(100000, 'b') + "\"}]");
-  const Outcome gzip_cut = slice_all(packed.substr(0, packed.size() - 20));
+  const SlicedRecords gzip_cut = slice_all(packed.substr(0, packed.size() - 20));
   REQUIRE(gzip_cut.slices.size() == 2);
   REQUIRE_THAT(gzip_cut.slices[1].cut_short, Catch::Contains("gzip data ends early"));
 
-  const Outcome large = slice_all("[{\"a\": \"" + std::string(3 << 20, 'x') + "\"}]", RecordLayout::array, 1 << 20);
+  const SlicedRecords large =
+      slice_all("[{\"a\": \"" + std::string(3 << 20, 'x') + "\"}]", RecordLayout::array, 1 << 20);
   REQUIRE(large.slices.size() == 1);
   REQUIRE(large.slices[0].text.size() <= (2u << 20));
   REQUIRE_THAT(large.slices[0].cut_short, Catch::Contains("longer than 1048576 bytes"));
 }
 
 TEST_CASE("a byte-order mark is passed over and remembered", "[readers]") {
-  const Outcome outcome = slice_all("\xEF\xBB\xBF[1]");
+  const SlicedRecords outcome = slice_all("\xEF\xBB\xBF[1]");
   REQUIRE(!outcome.fault);
   REQUIRE(outcome.byte_order_mark);
   REQUIRE(outcome.slices[0].begin.byte_offset == 4);

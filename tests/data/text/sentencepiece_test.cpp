@@ -18,7 +18,7 @@ using test::PieceType;
 
 namespace {
 
-std::unique_ptr<data::Tokenizer> load(const std::string& bytes, const data::TokenizerOptions& options = {}) {
+std::unique_ptr<data::Tokenizer> load_model(const std::string& bytes, const data::TokenizerOptions& options = {}) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "small.model", bytes);
   return data::load_tokenizer(folder / "small.model", options);
@@ -36,7 +36,7 @@ std::string model_with(const std::string& character_map) {
 }  // namespace
 
 TEST_CASE("a SentencePiece model gives pieces, ids and the surface of unknown text", "[data][text]") {
-  const auto tokenizer = load(test::small_sentencepiece_model());
+  const auto tokenizer = load_model(test::small_sentencepiece_model());
   REQUIRE(tokenizer->kind() == std::string("sentencepiece"));
   REQUIRE_FALSE(tokenizer->lower_case());
   REQUIRE(tokenizer->vocab_size() == 30);
@@ -53,13 +53,13 @@ TEST_CASE("a SentencePiece model gives pieces, ids and the surface of unknown te
 }
 
 TEST_CASE("a piece that ends in digit and comma is encoded again without the comma", "[data][text]") {
-  const auto tokenizer = load(test::small_sentencepiece_model());
+  const auto tokenizer = load_model(test::small_sentencepiece_model());
   REQUIRE(tokenizer->encode("the 2018, x").pieces == Words{"\u2581the", "\u2581", "2", "0", "1", "8", ",", "\u2581x"});
   REQUIRE(tokenizer->encode("the 2018, x").re_encoded == std::vector<std::int32_t>{1, 2, 3, 4, 5});
   // Mid-word the fresh encoding brings a "▁" of its own, which the reference keeps.
   REQUIRE(tokenizer->encode("x000,").pieces == Words{"\u2581x", "\u2581", "0", "0", "0", ","});
   REQUIRE(tokenizer->encode_ids("x000,") == tokenizer->encode("x000,").ids);
-  const auto stripping = load(test::small_sentencepiece_model(), {.strip_comma_prefix = true});
+  const auto stripping = load_model(test::small_sentencepiece_model(), {.strip_comma_prefix = true});
   REQUIRE(stripping->encode("x000,").pieces == Words{"\u2581x", "0", "0", "0", ","});
   REQUIRE(stripping->encode("2018,").pieces == Words{"\u2581", "2", "0", "1", "8", ","});
 }
@@ -74,9 +74,9 @@ TEST_CASE("the stripped digit-comma rule shortens a piece and looks its id up ag
                                                        {"\u25817", -1},
                                                        {"7,", -1},
                                                        {",", -3}});
-  const auto kept = load(model)->encode("x00,");
+  const auto kept = load_model(model)->encode("x00,");
   REQUIRE(kept.pieces == Words{"\u2581", "x", "\u258100", ","});
-  const auto stripped = load(model, {.strip_comma_prefix = true});
+  const auto stripped = load_model(model, {.strip_comma_prefix = true});
   REQUIRE(stripped->encode("x00,").pieces == Words{"\u2581", "x", "00", ","});
   REQUIRE(stripped->encode("x00,").ids == std::vector<std::int32_t>{1, 2, 5, 8});
   REQUIRE(stripped->encode("x7,").ids == std::vector<std::int32_t>{1, 2, 0, 8});  // "7" alone is not in the model
@@ -86,13 +86,13 @@ TEST_CASE("the digit before the comma may be any Unicode digit, and must be one"
   const auto model = [](const std::string& piece) {
     return test::sentencepiece_model({{"<unk>", 0, PieceType::unknown}, {"\u2581", -3}, {piece, -1}, {",", -3}});
   };
-  REQUIRE(load(model("\u00b2,"))->encode("\u00b2,").pieces == Words{"\u2581", "\u2581", "\u00b2", ","});
-  REQUIRE(load(model("\u00bd,"))->encode("\u00bd,").pieces == Words{"\u2581", "\u00bd,"});
-  REQUIRE(load(model("a,"))->encode("a,").pieces == Words{"\u2581", "a,"});
+  REQUIRE(load_model(model("\u00b2,"))->encode("\u00b2,").pieces == Words{"\u2581", "\u2581", "\u00b2", ","});
+  REQUIRE(load_model(model("\u00bd,"))->encode("\u00bd,").pieces == Words{"\u2581", "\u00bd,"});
+  REQUIRE(load_model(model("a,"))->encode("a,").pieces == Words{"\u2581", "a,"});
 }
 
 TEST_CASE("a character map normalises the text", "[data][text]") {
-  const auto tokenizer = load(model_with(test::character_map('A', "a")));
+  const auto tokenizer = load_model(model_with(test::character_map('A', "a")));
   REQUIRE(tokenizer->encode("Aa").pieces == Words{"\u2581", "a", "a"});
 }
 
@@ -107,12 +107,13 @@ TEST_CASE("pieces are joined to text with a map from characters to pieces", "[da
 TEST_CASE("files that are no SentencePiece model are refused by name", "[data][text]") {
   REQUIRE_THROWS_WITH(data::load_tokenizer("/nowhere/x.model"),
                       Contains("/nowhere/x.model: cannot open: No such file"));
-  REQUIRE_THROWS_WITH(load(""), Contains("small.model: the SentencePiece model is empty"));
-  REQUIRE_THROWS_WITH(load("[PAD]\n[UNK]\n"), Contains("small.model: SentencePiece model: not a protocol buffer"));
-  REQUIRE_THROWS_WITH(load(test::small_sentencepiece_model().substr(0, 100)), Contains("or cut short"));
-  REQUIRE_THROWS_WITH(load(test::sentencepiece_model({{"a", 0}})),
+  REQUIRE_THROWS_WITH(load_model(""), Contains("small.model: the SentencePiece model is empty"));
+  REQUIRE_THROWS_WITH(load_model("[PAD]\n[UNK]\n"),
+                      Contains("small.model: SentencePiece model: not a protocol buffer"));
+  REQUIRE_THROWS_WITH(load_model(test::small_sentencepiece_model().substr(0, 100)), Contains("or cut short"));
+  REQUIRE_THROWS_WITH(load_model(test::sentencepiece_model({{"a", 0}})),
                       Contains("small.model: not a usable SentencePiece model: "));
-  REQUIRE_THROWS_WITH(load(std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11)),
+  REQUIRE_THROWS_WITH(load_model(std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11)),
                       Contains("not a protocol buffer"));
 }
 
@@ -121,9 +122,9 @@ TEST_CASE("pieces must be UTF-8 without zero bytes and have finite scores", "[da
     return test::sentencepiece_model({{"<unk>", 0, PieceType::unknown}, {"a", -1}, piece});
   };
   const std::string message = "piece 2: expected UTF-8 without zero bytes";
-  REQUIRE_THROWS_WITH(load(with({"b\xff", -1})), Contains(message));
-  REQUIRE_THROWS_WITH(load(with({std::string("b\0c", 3), -1})), Contains(message));
-  REQUIRE_THROWS_WITH(load(with({"b", std::numeric_limits<float>::quiet_NaN()})),
+  REQUIRE_THROWS_WITH(load_model(with({"b\xff", -1})), Contains(message));
+  REQUIRE_THROWS_WITH(load_model(with({std::string("b\0c", 3), -1})), Contains(message));
+  REQUIRE_THROWS_WITH(load_model(with({"b", std::numeric_limits<float>::quiet_NaN()})),
                       Contains("piece 2: expected a finite score, got nan"));
 }
 
@@ -150,7 +151,7 @@ TEST_CASE("a character map that leads the library outside its bounds is refused"
 }
 
 TEST_CASE("one SentencePiece tokenizer serves several threads", "[data][text]") {
-  const auto tokenizer = load(test::small_sentencepiece_model());
+  const auto tokenizer = load_model(test::small_sentencepiece_model());
   const std::string text = "the 2018, x000, \u4e2d ace the 1,000, x";
   const auto expected = tokenizer->encode_ids(text);
   REQUIRE(test::failures_on_threads(100, [&] { return tokenizer->encode_ids(text) == expected; }) == 0);
@@ -166,7 +167,7 @@ TEST_CASE("user-defined pieces stay whole on request, wherever they stand", "[te
                                                        {"\u2581[", -1},
                                                        {"[a]", 0, PieceType::user_defined},
                                                        {"[a]]", 0, PieceType::user_defined}});
-  const auto whole = load(model, {.whole_user_pieces = true});
+  const auto whole = load_model(model, {.whole_user_pieces = true});
   const auto pieces = [&](const std::string& text) { return whole->encode(text).pieces; };
   CHECK(pieces("b [a] b") == Words{"\u2581", "b", "\u2581", "[a]", "\u2581", "b"});
   CHECK(pieces("b[a]b") == Words{"\u2581", "b", "[a]", "b"});

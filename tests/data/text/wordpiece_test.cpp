@@ -16,7 +16,7 @@ using Catch::Contains;
 namespace {
 
 // The tokenizer of a vocabulary with these bytes.
-std::unique_ptr<data::Tokenizer> load(const std::string& bytes, bool lower_case = true) {
+std::unique_ptr<data::Tokenizer> load_vocabulary(const std::string& bytes, bool lower_case = true) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "vocab.txt", bytes);
   return data::load_tokenizer(folder / "vocab.txt", {.do_lower_case = lower_case});
@@ -61,7 +61,7 @@ TEST_CASE("lower-casing sees the whole stretch between white space and strips ac
 }
 
 TEST_CASE("words are cut greedily, or become one [UNK]", "[data][text]") {
-  const auto tokenizer = load(kVocab);
+  const auto tokenizer = load_vocabulary(kVocab);
   REQUIRE(tokenizer->encode("UNAFFABLE").pieces == Words{"un", "##aff", "##able"});
   REQUIRE(tokenizer->encode("UNAFFABLE").ids == Ids{2, 3, 4});
   REQUIRE(tokenizer->encode_ids("unaffablex the, unaffa.") == Ids{1, 6, 7, 2, 3, 5, 8});
@@ -69,18 +69,18 @@ TEST_CASE("words are cut greedily, or become one [UNK]", "[data][text]") {
   REQUIRE(tokenizer->encode_ids("##aff") == Ids{13, 13, 1});
   REQUIRE(tokenizer->encode_ids("\u4e2d\u6587") == Ids{11, 1});
   REQUIRE(tokenizer->encode("").pieces.empty());
-  REQUIRE(load(kVocab, false)->encode_ids("caf\u00e9 Un") == Ids{10, 9, 1});
+  REQUIRE(load_vocabulary(kVocab, false)->encode_ids("caf\u00e9 Un") == Ids{10, 9, 1});
 }
 
 TEST_CASE("the words behind [UNK] are told by position", "[data][text]") {
-  const data::Tokens tokens = load(kVocab)->encode("the Zebra, unaffable \u6587");
+  const data::Tokens tokens = load_vocabulary(kVocab)->encode("the Zebra, unaffable \u6587");
   REQUIRE(tokens.pieces == Words{"the", "[UNK]", ",", "un", "##aff", "##able", "[UNK]"});
   REQUIRE(tokens.unknown_words == std::vector<std::pair<std::int32_t, std::string>>{{1, "zebra"}, {6, "\u6587"}});
   REQUIRE(tokens.re_encoded.empty());
 }
 
 TEST_CASE("a word of 200 characters is cut, one of 201 is unknown, whatever its bytes", "[data][text]") {
-  const auto tokenizer = load("[UNK]\nx\n##x\n\u00e9\n##\u00e9\n", false);
+  const auto tokenizer = load_vocabulary("[UNK]\nx\n##x\n\u00e9\n##\u00e9\n", false);
   REQUIRE(tokenizer->encode_ids(std::string(200, 'x')).size() == 200);
   REQUIRE(tokenizer->encode_ids(std::string(201, 'x')) == Ids{0});
   std::string accents;
@@ -90,7 +90,7 @@ TEST_CASE("a word of 200 characters is cut, one of 201 is unknown, whatever its 
 }
 
 TEST_CASE("a vocabulary keeps its lines in order, trimmed, with one blank line at most", "[data][text]") {
-  const auto tokenizer = load("[UNK]\r\n\u00a0a \t\n\nb");
+  const auto tokenizer = load_vocabulary("[UNK]\r\n\u00a0a \t\n\nb");
   REQUIRE(tokenizer->vocab_size() == 4);
   REQUIRE(tokenizer->piece_id("a") == 1);
   REQUIRE(tokenizer->piece_id("") == 2);
@@ -101,19 +101,20 @@ TEST_CASE("a vocabulary keeps its lines in order, trimmed, with one blank line a
 }
 
 TEST_CASE("a WordPiece vocabulary that cannot be meant so is refused by name and line", "[data][text]") {
-  REQUIRE_THROWS_WITH(load(""), Contains("vocab.txt: the vocabulary is empty"));
-  REQUIRE_THROWS_WITH(load("a\nb\n"), Contains("vocab.txt: the vocabulary has no [UNK]"));
-  REQUIRE_THROWS_WITH(load("[UNK]\na\nb\n a\n"),
+  REQUIRE_THROWS_WITH(load_vocabulary(""), Contains("vocab.txt: the vocabulary is empty"));
+  REQUIRE_THROWS_WITH(load_vocabulary("a\nb\n"), Contains("vocab.txt: the vocabulary has no [UNK]"));
+  REQUIRE_THROWS_WITH(load_vocabulary("[UNK]\na\nb\n a\n"),
                       Contains("vocab.txt: line 4: repeats the piece \"a\" of line 2 (the ids of all later lines"));
-  REQUIRE_THROWS_WITH(load("[UNK]\n\na\n\n"), Contains("line 4: repeats the piece \"\" of line 2"));
-  REQUIRE_THROWS_WITH(load("[UNK]\nab\xff\n"), Contains("vocab.txt: line 2: byte 8 is not valid UTF-8"));
-  REQUIRE_THROWS_WITH(load(kVocab)->piece_id("[CLS]"), Contains("vocab.txt: the vocabulary has no piece \"[CLS]\""));
+  REQUIRE_THROWS_WITH(load_vocabulary("[UNK]\n\na\n\n"), Contains("line 4: repeats the piece \"\" of line 2"));
+  REQUIRE_THROWS_WITH(load_vocabulary("[UNK]\nab\xff\n"), Contains("vocab.txt: line 2: byte 8 is not valid UTF-8"));
+  REQUIRE_THROWS_WITH(load_vocabulary(kVocab)->piece_id("[CLS]"),
+                      Contains("vocab.txt: the vocabulary has no piece \"[CLS]\""));
   REQUIRE_THROWS_WITH(data::load_tokenizer("/nowhere/vocab.txt"),
                       Contains("/nowhere/vocab.txt: cannot open: No such file"));
 }
 
 TEST_CASE("one WordPiece tokenizer serves several threads", "[data][text]") {
-  const auto tokenizer = load(kVocab);
+  const auto tokenizer = load_vocabulary(kVocab);
   const std::string text = "unaffable the caf\u00e9, \u4e2d UN aff\u00c9.";
   const Ids expected = tokenizer->encode_ids(text);
   REQUIRE(test::failures_on_threads(200, [&] { return tokenizer->encode_ids(text) == expected; }) == 0);

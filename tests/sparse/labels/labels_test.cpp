@@ -12,7 +12,7 @@ using Labels = std::vector<std::uint8_t>;
 
 namespace {
 
-Labels values(const etc::Buffer<std::uint8_t>& buffer) {
+Labels values_of(const etc::Buffer<std::uint8_t>& buffer) {
   return {buffer.begin(), buffer.end()};
 }
 
@@ -42,16 +42,16 @@ struct Arrays {
 
 TEST_CASE("a label is the id where the mask is 1 and 255 where it is 0", "[labels]") {
   const AttentionLabels labels = labels_from_masks_and_ids(Arrays().view(), 6);
-  REQUIRE(values(labels.l2g) == Labels{3, 4, 255, 4});
-  REQUIRE(values(labels.g2g) == Labels{0, 0});
-  REQUIRE(values(labels.g2l) == Labels{4, 255, 3, 3});
+  REQUIRE(values_of(labels.l2g) == Labels{3, 4, 255, 4});
+  REQUIRE(values_of(labels.g2g) == Labels{0, 0});
+  REQUIRE(values_of(labels.g2l) == Labels{4, 255, 3, 3});
   REQUIRE(labels.long_relative);
   REQUIRE(labels.global_relative);
 }
 
 TEST_CASE("window entries outside the sequence are masked whatever the mask says", "[labels]") {
   const AttentionLabels labels = labels_from_masks_and_ids(Arrays().view(), 6);
-  REQUIRE(values(labels.l2l) == Labels{255, 0, 1, 2, 0, 255, 255, 0, 1, 255, 0, 255});
+  REQUIRE(values_of(labels.l2l) == Labels{255, 0, 1, 2, 0, 255, 255, 0, 1, 255, 0, 255});
 }
 
 TEST_CASE("types without mask and ids stay null, each on its own", "[labels]") {
@@ -60,7 +60,7 @@ TEST_CASE("types without mask and ids stay null, each on its own", "[labels]") {
   view.l2l_ids = view.l2g_ids = view.l2l_mask = nullptr;
   const AttentionLabels labels = labels_from_masks_and_ids(view, 6);
   REQUIRE(labels.l2l.empty());
-  REQUIRE(values(labels.l2g) == Labels{0, 0, 255, 0});
+  REQUIRE(values_of(labels.l2g) == Labels{0, 0, 255, 0});
   REQUIRE_FALSE(labels.long_relative);
   REQUIRE(labels.global_relative);
   REQUIRE_FALSE(labels.g2l.empty());
@@ -70,7 +70,7 @@ TEST_CASE("ids without a mask are all visible", "[labels]") {
   const Arrays arrays;
   MasksAndIds view = arrays.view();
   view.g2l_mask = nullptr;
-  REQUIRE(values(labels_from_masks_and_ids(view, 6).g2l) == Labels{4, 4, 3, 3});
+  REQUIRE(values_of(labels_from_masks_and_ids(view, 6).g2l) == Labels{4, 4, 3, 3});
 }
 
 TEST_CASE("an id that is not below R is an error where it is visible", "[labels]") {

@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-struct Scene {
+struct DenseScene {
   test::TemporaryFolder folder, logs;
 
   std::string path(const std::string& name) const { return (folder / name).string(); }
@@ -34,7 +34,7 @@ struct Scene {
 
 TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT again", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const DenseScene scene;
   std::filesystem::create_directories(scene.path("bert"));
   const test::HubBert hub(test::small_bert(), "");
   hub.write(scene.path("bert/model.safetensors"));
@@ -82,7 +82,7 @@ TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT aga
 
 TEST_CASE("a dense encoder is exported as safetensors, tensor by tensor, with its kind", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const DenseScene scene;
   const DenseConfig config = convert::dense_config_for(test::small_bert());
   ParameterSet parameters;
   register_cpu_backend();
@@ -106,7 +106,7 @@ TEST_CASE("a dense encoder is exported as safetensors, tensor by tensor, with it
 
 TEST_CASE("padded inputs of a dense encoder are encoded as its sequences alone", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const DenseScene scene;
   DenseConfig config = convert::dense_config_for(test::small_bert());
   config.use_residual_attention = true;
   ParameterSet parameters;

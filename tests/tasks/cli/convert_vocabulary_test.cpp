@@ -39,10 +39,10 @@ std::string vocabulary(bool reversed = false, int pieces = 64) {
 
 // A published ETC checkpoint in tf/ and a BERT in bert/, both with 64 rows; train.h5 and reversed.h5 as prepared with
 // the vocabulary and with its reverse.
-struct Scene {
+struct VocabularyScene {
   test::TemporaryFolder folder;
 
-  Scene() {
+  VocabularyScene() {
     fs::create_directories(folder / "tf");
     fs::create_directories(folder / "bert");
     const EtcConfig config = test::tiny_model();
@@ -105,7 +105,7 @@ struct Scene {
 
 TEST_CASE("a converted checkpoint keeps the vocabulary beside it and refuses data of its reverse", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const VocabularyScene scene;
   for (const char* kind : {"tf", "bert"})
     write_file_atomically(scene.at(kind + std::string("/vocab.txt")), vocabulary());
   const std::vector<std::vector<std::string>> ways = {
@@ -146,7 +146,7 @@ TEST_CASE("a converted checkpoint keeps the vocabulary beside it and refuses dat
 
 TEST_CASE("a SentencePiece model beside a checkpoint is its vocabulary, too", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const VocabularyScene scene;
   const std::string model = test::small_sentencepiece_model();
   write_file_atomically(scene.at("tf/spiece.model"), model);
   scene.convert({"--from", "tf", scene.at("tf")});
@@ -165,7 +165,7 @@ TEST_CASE("a SentencePiece model beside a checkpoint is its vocabulary, too", "[
 
 TEST_CASE("RoBERTa's merges are kept with its vocab.json", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const VocabularyScene scene;
   convert::BertConfig bert = test::small_bert();
   bert.vocab_size = bert.max_position_embeddings = 268;
   Json config = read_json_file(scene.at("bert/config.json"));
@@ -182,7 +182,7 @@ TEST_CASE("RoBERTa's merges are kept with its vocab.json", "[cli]") {
 
 TEST_CASE("RoBERTa's vocab.json is kept with an exact conversion, and no data fit it", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const VocabularyScene scene;
   convert::BertConfig bert = test::small_bert();
   bert.vocab_size = bert.max_position_embeddings = 64;
   test::HubBert(bert, "roberta.").write(scene.at("bert/model.safetensors"));
@@ -199,7 +199,7 @@ TEST_CASE("RoBERTa's vocab.json is kept with an exact conversion, and no data fi
 
 TEST_CASE("a vocabulary of another size is refused with both sizes, and none at all is warned of", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const VocabularyScene scene;
   for (const std::string kind : {"tf", "bert"}) {
     write_file_atomically(scene.at(kind + "/vocab.txt"), vocabulary(false, 70));
     const Result large = scene.run({"convert", "--from", kind, scene.at(kind), "--output", scene.at("model")});

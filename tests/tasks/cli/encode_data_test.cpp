@@ -15,10 +15,12 @@ using etc::test::Result;
 using Floats = std::vector<float>;
 
 // A place with a trained model that carries residual scores of all types.
-struct Scene : Place {
+struct DataScene : Place {
   fs::path model = folder / "run/best", data = folder / "train.h5", output = folder / "states.h5";
 
-  Scene() { train({"--use-residual-attention", "--relative-pos-max-distance", "4", "--relative-vocab-size", "12"}); }
+  DataScene() {
+    train({"--use-residual-attention", "--relative-pos-max-distance", "4", "--relative-vocab-size", "12"});
+  }
   Result encode(const etc::test::Words& more) const {
     etc::test::Words words = {"encode", "--model", model, "--output", output, "--threads", "1"};
     words.insert(words.end(), more.begin(), more.end());
@@ -55,7 +57,7 @@ std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::da
 
 TEST_CASE("prepared examples are encoded with the bits of each example alone", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const DataScene scene;
   etc::register_cpu_backend();
   const etc::LoadedModel loaded = etc::load_model(scene.model);
   loaded.model->encoder->release_kernels();
@@ -94,7 +96,7 @@ TEST_CASE("prepared examples are encoded with the bits of each example alone", "
 
 TEST_CASE("encode gives the same bits from prepared data and from padded inputs", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const DataScene scene;
   REQUIRE(scene.encode({"--data", scene.data}).code == 0);
   const etc::test::GoldenFile states(scene.output);
   const Floats expected = states.read_ragged<float>("examples/long")[3];
@@ -146,7 +148,7 @@ TEST_CASE("encode gives the same bits from prepared data and from padded inputs"
 
 TEST_CASE("encode refuses data that are not the model's and writes nothing", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const DataScene scene;
   const auto failed = [&](const fs::path& data, const std::string& part, int code = 1) {
     const Result result = scene.encode({"--data", data});
     INFO(result.err);

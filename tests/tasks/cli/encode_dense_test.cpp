@@ -47,8 +47,8 @@ struct Sequence {
   std::vector<std::int64_t> ids, segments = {}, mask = {};
 };
 
-struct Scene : test::CommandScene {
-  explicit Scene(const std::string& task = "nq") : CommandScene(task) {}
+struct EncodingScene : test::CommandScene {
+  explicit EncodingScene(const std::string& task = "nq") : CommandScene(task) {}
 
   // A model folder with fresh weights.
   std::string model(const EncoderConfig& config) const {
@@ -106,7 +106,7 @@ void check_equal(const std::vector<float>& got, const std::vector<float>& expect
 
 TEST_CASE("a mask of ones is no mask, and padding that nobody sees is none, whatever the relative positions", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const EncodingScene scene;
   for (const Method method : {Method::none, Method::etc, Method::shaw, Method::t5}) {
     for (const DenseConfig& config : {small_config(method), windowed(small_config(method))}) {
       CAPTURE(json_line(config.to_json()));
@@ -122,7 +122,7 @@ TEST_CASE("a mask of ones is no mask, and padding that nobody sees is none, what
 
 TEST_CASE("a mask that an encoder cannot take is refused by its name", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const EncodingScene scene;
   const Sequence with_mask = masked(kIds, kIds.size());
   const auto refused = [&](const EncoderConfig& config) {
     scene.model(config);
@@ -162,7 +162,7 @@ TEST_CASE("a mask that an encoder cannot take is refused by its name", "[cli]") 
 
 TEST_CASE("a text has the states of its ids in a dense encoder", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const EncodingScene scene;
   write_file_atomically(scene.path("vocab.txt"),
                         "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nharbour\nis\nold\nquiet\n.\n");
   for (const DenseConfig& config : {small_config(), windowed(small_config(Method::etc))}) {
@@ -189,7 +189,7 @@ TEST_CASE("a text has the states of its ids in a dense encoder", "[cli]") {
 
 TEST_CASE("prepared examples have the states of their ids in a dense encoder", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Scene scene("nq");
+  const EncodingScene scene("nq");
   scene.run({"sample", "--task", "nq", "--records", "4", "--long-tokens", "100", "--output", scene.path("sample")});
   scene.prepare("train", scene.path("sample/train.jsonl"), scene.path("sample/vocab.txt"), "train.h5",
                 {"--seq-len", "64", "--stride", "32", "--question-len", "12", "--global-seq-len", "24"});

@@ -10,10 +10,10 @@ namespace fs = std::filesystem;
 using namespace etc::test;
 
 // cut.h5: the data of train.h5, marked.
-struct Scene : Place {
+struct IncompleteScene : Place {
   fs::path whole = folder / "train.h5", cut = folder / "cut.h5", model = folder / "run/best";
 
-  Scene() {
+  IncompleteScene() {
     etc::test::write_readable_dataset(cut, 0, 20, "v1", {{"train.json", "byte 813: the file ends inside a record"}});
     train();
   }
@@ -39,7 +39,7 @@ struct Scene : Place {
 
 TEST_CASE("incomplete data are refused without --allow-incomplete, by every command and in every place", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const IncompleteScene scene;
   const auto training = [&](const Words& more, const char* data, const char* output) {
     Words words = scene.training(more, data);
     *(std::find(words.begin(), words.end(), "--output") + 1) = scene.folder / output;
@@ -65,7 +65,7 @@ TEST_CASE("incomplete data are refused without --allow-incomplete, by every comm
 
 TEST_CASE("a run that was allowed incomplete data goes on with them, and one that was not can be allowed", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const IncompleteScene scene;
   Words words = scene.training({"--allow-incomplete"}, "cut.h5");
   *(std::find(words.begin(), words.end(), "--output") + 1) = scene.folder / "allowed";
   REQUIRE(scene.run(words).code == 0);

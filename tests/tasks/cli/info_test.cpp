@@ -18,10 +18,10 @@ std::string entry(const std::string& key, const std::string& value) {
 }
 
 // Every command once, all results in one folder.
-struct Scene {
+struct InfoScene {
   etc::test::TemporaryFolder folder;
 
-  Scene() {
+  InfoScene() {
     must({"sample", "--task", "wikihop", "--records", "20", "--output", folder / "sample"});
     // One record without candidates, so that the report has a line.
     etc::Json records = etc::read_json_file(folder / "sample/dev.json");
@@ -64,7 +64,7 @@ struct Scene {
 
 TEST_CASE("info tells what each file is that the program writes", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const InfoScene scene;
   const auto told = [&](const fs::path& path, const Words& parts) {
     const Result result = scene.run({"info", path});
     INFO(path << "\n" << result.out << result.err);
@@ -118,7 +118,7 @@ TEST_CASE("info tells what each file is that the program writes", "[cli]") {
 
 TEST_CASE("info refuses damaged files with a message", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const InfoScene scene;
   const auto failed = [&](const char* name, const std::string& bytes, const std::string& part) {
     etc::write_file_atomically(scene.folder / name, bytes);
     const Result result = scene.run({"info", scene.folder / name});

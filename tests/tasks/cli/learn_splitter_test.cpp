@@ -13,10 +13,12 @@ namespace {
 using Words = std::vector<std::string>;
 
 // Generated WikiHop records, and the program run beside them.
-struct Place {
+struct SplitterPlace {
   test::TemporaryFolder folder;
 
-  Place() { REQUIRE(run({"sample", "--task", "wikihop", "--records", "50", "--output", path("sample")}).code == 0); }
+  SplitterPlace() {
+    REQUIRE(run({"sample", "--task", "wikihop", "--records", "50", "--output", path("sample")}).code == 0);
+  }
   std::string path(const std::string& name) const { return (folder / name).string(); }
   test::Result run(const Words& words) const { return test::run_program(words, folder.path()); }
   test::Result prepare(const std::string& task, const std::string& output, const Words& more) const {
@@ -40,7 +42,7 @@ struct Place {
 
 TEST_CASE("tables learned from the input are written, used, and used again", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Place place;
+  const SplitterPlace place;
   const std::string tables = "punkt:" + place.path("tables");
   const test::Result learned = place.prepare("wikihop", "a.h5", {"--splitter", tables, "--learn-splitter"});
   INFO(learned.err);
@@ -57,7 +59,7 @@ TEST_CASE("tables learned from the input are written, used, and used again", "[c
 
 TEST_CASE("learning a splitter needs a folder for it and a task that cuts sentences", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Place place;
+  const SplitterPlace place;
   const test::Result icu = place.prepare("wikihop", "a.h5", {"--splitter", "icu", "--learn-splitter"});
   CHECK(icu.code == 2);
   CHECK_THAT(icu.err, Catch::Contains("expected --splitter punkt:FOLDER"));

@@ -12,10 +12,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Place {
+struct VocabularyPlace {
   test::TemporaryFolder folder;
 
-  Place() { REQUIRE(run({"sample", "--task", "pretrain", "--records", "60", "--output", path("sample")}).code == 0); }
+  VocabularyPlace() {
+    REQUIRE(run({"sample", "--task", "pretrain", "--records", "60", "--output", path("sample")}).code == 0);
+  }
   std::string path(const std::string& name) const { return (folder / name).string(); }
   test::Result run(const Words& words, const std::string& input = "") const {
     return test::run_program(words, folder.path(), input);
@@ -26,7 +28,7 @@ struct Place {
 
 TEST_CASE("a vocabulary is learned from a text, and the text prepared with it", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Place place;
+  const VocabularyPlace place;
   const std::string train = place.path("sample/train.txt");
   const test::Result learned =
       place.run({"prepare", "--learn-vocab", "300", "--input", train, "--output", place.path("vocab.txt")});
@@ -61,7 +63,7 @@ TEST_CASE("a vocabulary is learned from a text, and the text prepared with it", 
 
 TEST_CASE("learning a vocabulary needs room for the characters, texts, and no vocabulary", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Place place;
+  const VocabularyPlace place;
   const std::string train = place.path("sample/train.txt"), out = place.path("v.txt");
   const auto refused = [&](const Words& more, const std::string& part) {
     Words words = {"prepare", "--learn-vocab", "300", "--output", out};
@@ -83,7 +85,7 @@ TEST_CASE("learning a vocabulary needs room for the characters, texts, and no vo
 
 TEST_CASE("what is odd about a text for pre-training is told once", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Place place;
+  const VocabularyPlace place;
   const auto prepare = [&](const std::string& text) {
     write_file_atomically(place.folder / "in.txt", text);
     const test::Result result =

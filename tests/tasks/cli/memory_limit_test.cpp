@@ -24,10 +24,10 @@ double told(const std::string& text, const std::string& what) {
 }
 
 // A model so wide that the 64 examples of 30 tokens that are read at once take far more than one of them.
-struct Scene : Place {
+struct LimitScene : Place {
   fs::path model = folder / "run/best", data = folder / "many.h5";
 
-  Scene() {
+  LimitScene() {
     etc::test::write_readable_dataset(data, 0, 70);
     const Result result = run(training({"--hidden-size", "768", "--num-attention-heads", "12", "--intermediate-size",
                                         "768", "--batch-size", "1", "--steps", "1"}));
@@ -43,7 +43,7 @@ struct Scene : Place {
 
 TEST_CASE("a memory limit of eval, predict and encode changes the memory and no result", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
+  const LimitScene scene;
   const fs::path output = scene.folder / "result";
   for (const std::string command : {"eval", "predict", "encode"}) {
     CAPTURE(command);

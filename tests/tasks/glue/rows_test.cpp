@@ -49,7 +49,7 @@ Outcome read(const std::string& bytes, const RowForm& form) {
   return outcome;
 }
 
-const std::string kRte = "index\tsentence1\tsentence2\tlabel\n";
+const std::string kRteRows = "index\tsentence1\tsentence2\tlabel\n";
 
 RowForm form_of(DataSet set, bool labels_required = true) {
   return {set, data::TableForm::tabs, labels_required};
@@ -86,7 +86,7 @@ std::int64_t pass_over(const prepare::Preparation& preparation, const std::files
   return taken;
 }
 
-void run_mutants(std::uint64_t count) {
+void run_row_mutants(std::uint64_t count) {
   struct Form {
     DataSet set;
     Layout layout;
@@ -96,7 +96,7 @@ void run_mutants(std::uint64_t count) {
   for (int i = 0; i < 3; ++i) stsb += fmt::format("{}\tg\tf\ty\to\tn\tn\ta b\tc \"b\t{}.5\n", i, i);
   const std::vector<Form> forms = {
       {DataSet::cola, Layout::tsv, "x\t1\t\ta b c\ny\t0\t*\t\"c\nz\t1\t\t\xC3\xA9 b\n"},
-      {DataSet::rte, Layout::tsv, kRte + "0\ta b\tc\tentailment\n1\t\tb\tnot_entailment\r\n2\ta\t\tentailment\n"},
+      {DataSet::rte, Layout::tsv, kRteRows + "0\ta b\tc\tentailment\n1\t\tb\tnot_entailment\r\n2\ta\t\tentailment\n"},
       {DataSet::stsb, Layout::tsv, stsb},
       {DataSet::stsb, Layout::csv, "a b,b c,5.0\r\n\"a, \"\"b\"\"\",\"c\n\",0.25\r\nc,c,1\r\n"}};
   std::vector<std::unique_ptr<GluePreparation>> preparations;  // of each form, with and without labels
@@ -153,18 +153,18 @@ TEST_CASE("an empty file has no header, which is told of where there must be one
 }
 
 TEST_CASE("short rows, unknown labels and odd scores are refused with their line", "[glue]") {
-  CHECK(read(kRte + "0\ta\tb\tentailment\n1\ta\n", form_of(DataSet::rte)).faults ==
+  CHECK(read(kRteRows + "0\ta\tb\tentailment\n1\ta\n", form_of(DataSet::rte)).faults ==
         Words{"reject row_short: line 3: expected at least 4 columns, got 2: \"1\ta\""});
-  CHECK(read(kRte + "0\ta\tb\tyes\n", form_of(DataSet::rte)).faults ==
+  CHECK(read(kRteRows + "0\ta\tb\tyes\n", form_of(DataSet::rte)).faults ==
         Words{"reject label_unknown: line 2: expected one of entailment, not_entailment, got \"yes\""});
-  CHECK(read(kRte + "0\ta\tb\tyes\n", form_of(DataSet::rte, false)).faults.empty());
+  CHECK(read(kRteRows + "0\ta\tb\tyes\n", form_of(DataSet::rte, false)).faults.empty());
   const RowForm raw{DataSet::stsb, data::TableForm::commas, true};
   CHECK(read("a,b,5.5\na,b,x\na,b,nan\na,b,1 \na,b,-0\na,b,5\n", raw).faults.size() == 4);
   CHECK(read("a,b,5.5\n", raw).faults ==
         Words{"reject score_range: line 1: expected a number from 0 to 5, got \"5.5\""});
   CHECK_THAT(read("a,b\n", raw).faults.at(0), Catch::Contains("expected 3 columns, got 2"));
   CHECK_THAT(read("\"a\"x,b,1\n", raw).faults.at(0), Catch::Contains("csv_quote"));
-  CHECK_THAT(read(kRte + "0\t\xff\tb\tentailment\n", form_of(DataSet::rte)).faults.at(0),
+  CHECK_THAT(read(kRteRows + "0\t\xff\tb\tentailment\n", form_of(DataSet::rte)).faults.at(0),
              Catch::Contains("utf8_invalid: line 2"));
 }
 
@@ -203,9 +203,9 @@ TEST_CASE("the raw release's form is STS-B's alone", "[glue]") {
 }
 
 TEST_CASE("damaged tables give faults or valid rows", "[glue]") {
-  run_mutants(200);
+  run_row_mutants(200);
 }
 
 TEST_CASE("many more damaged tables give faults or valid rows", "[glue][slow]") {
-  run_mutants(5000);
+  run_row_mutants(5000);
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kTexts =
     "{\"id\": \"a\", \"text\": \"The old harbour is quiet. Nobody is there.\"}\n\"The tower is famous.\"\n";
 
-std::vector<Json> lines_of(const std::string& text) {
+std::vector<Json> text_lines_of(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
@@ -47,8 +47,8 @@ TEST_CASE("texts have states a token, a sentence or a text, in every form of out
     return scene.run({"encode", "--text", "-", "--model", scene.path("run"), "--states", states, "--output", output},
                      kTexts);
   };
-  const std::vector<Json> tokens = lines_of(encode("long", "-")), sentences = lines_of(encode("global", "-")),
-                          means = lines_of(encode("mean", "-"));
+  const std::vector<Json> tokens = text_lines_of(encode("long", "-")), sentences = text_lines_of(encode("global", "-")),
+                          means = text_lines_of(encode("mean", "-"));
   REQUIRE(tokens.size() == 2);
   CHECK(tokens[0].at("id") == "a");
   CHECK(tokens[1].at("id") == "1");
@@ -91,8 +91,8 @@ TEST_CASE("texts have states a token, a sentence or a text, in every form of out
                 "\"The old harbour is quiet. Nobody is there.\""));
   CHECK(cut.at("tokens").at("read") == 4);
   CHECK(cut.at("tokens").at("cut") == tokens[0].at("tokens").at("read").get<int>() - 4);
-  CHECK(lines_of(scene.run({"encode", "--text", "-", "--model", scene.path("run"), "--output", "-"},
-                           "\"The tower is famous.\""))[0]
+  CHECK(text_lines_of(scene.run({"encode", "--text", "-", "--model", scene.path("run"), "--output", "-"},
+                                "\"The tower is famous.\""))[0]
             .at("states") == means[1].at("states"));
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kAll = 1 << 20;  // counts every entry
+constexpr std::int64_t kAllClasses = 1 << 20;  // counts every entry
 
 double loss(const PhraseClasses& classes, const Numbers& starts, const Numbers& lengths, const LossOptions& options) {
   ops::register_cpu_ops();
@@ -29,7 +29,7 @@ const std::vector<float> kScores = {1, 0, 2, -10000, 3, 0.5f, -10000, -10000};  
 }  // namespace
 
 TEST_CASE("the loss has the worked values", "[tasks][openkp]") {
-  const PhraseClasses all = counted_classes(kScores, 4, kAll), real = counted_classes(kScores, 4, 3);
+  const PhraseClasses all = counted_classes(kScores, 4, kAllClasses), real = counted_classes(kScores, 4, 3);
   const Numbers starts = {0, 2}, lengths = {2, 1};
   CHECK(real.entries == Numbers{0, 1, 2, 4, 5});
   CHECK(loss(all, starts, lengths, {1e-4, 0}) == Approx(1.366827).epsilon(1e-6));
@@ -41,7 +41,7 @@ TEST_CASE("the loss has the worked values", "[tasks][openkp]") {
 
 TEST_CASE("labels that are no class add nothing, and without any the target is uniform", "[tasks][openkp]") {
   const std::vector<float> scores(8, 1.0f);
-  const PhraseClasses all = counted_classes(scores, 4, kAll);
+  const PhraseClasses all = counted_classes(scores, 4, kAllClasses);
   CHECK(loss(all, {0}, {7}, {1e-4, 0}) == Approx(std::log(8.0)).epsilon(1e-6));
   CHECK(loss(all, {-1, 5}, {-1, 1}, {1e-4, 0}) == Approx(std::log(8.0)).epsilon(1e-6));
 }
@@ -102,8 +102,8 @@ TEST_CASE("losses and gradients equal the reference's in every golden case", "[t
               .subspan(static_cast<std::size_t>(b * labels), static_cast<std::size_t>(labels));
         };
         std::vector<float> gradient(static_cast<std::size_t>(classes));
-        const double got = phrase_loss(counted_classes(scores, z.shape[2], kAll), {row(starts), row(lengths)}, options,
-                                       1 / static_cast<double>(pages), gradient);
+        const double got = phrase_loss(counted_classes(scores, z.shape[2], kAllClasses), {row(starts), row(lengths)},
+                                       options, 1 / static_cast<double>(pages), gradient);
         const double wanted = expected[static_cast<std::size_t>(b)];
         REQUIRE(got == Approx(wanted).epsilon(1e-5).margin(1e-6));
         worst_loss = std::max(worst_loss, std::abs(got - wanted) / wanted);

@@ -25,7 +25,7 @@ Strings texts_of(const std::vector<ScoredPhrase>& phrases) {
   return texts;
 }
 
-constexpr std::int64_t kAll = 1 << 20;  // counts every entry
+constexpr std::int64_t kEverything = 1 << 20;  // counts every entry
 
 }  // namespace
 
@@ -46,18 +46,18 @@ TEST_CASE("the best distinct phrases are taken, ranges beyond the text cut", "[t
   const auto first = [&](std::int64_t counted, std::int64_t phrases) {
     return texts_of(decode(counted_classes(logits, kPositions, counted), text, {100, phrases}));
   };
-  CHECK(first(kAll, 4) == Strings{"blue lake trout", "fishing", "dawn", "trout"});
+  CHECK(first(kEverything, 4) == Strings{"blue lake trout", "fishing", "dawn", "trout"});
   // Only phrases inside the ten words count: the range that was cut to "dawn" does not.
   CHECK(first(10, 3) == Strings{"blue lake trout", "fishing", "trout"});
-  CHECK(decode(counted_classes(logits, kPositions, kAll), text, {100, 1})[0].score == 5.0f);
+  CHECK(decode(counted_classes(logits, kPositions, kEverything), text, {100, 1})[0].score == 5.0f);
 }
 
 TEST_CASE("of equal scores the shorter phrase comes first, then the earlier one", "[tasks][openkp]") {
   ops::register_cpu_ops();
   const std::vector<float> logits = {1, 1, 0, 1, 1, 0};  // k = 1: a b c, k = 2: a b, b c
-  CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "a b c", {3, 5})) == Strings{"a", "b", "a b"});
-  CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "home", {100, 5})) == Strings{"home"});
-  CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "", {100, 5})).empty());
+  CHECK(texts_of(decode(counted_classes(logits, 3, kEverything), "a b c", {3, 5})) == Strings{"a", "b", "a b"});
+  CHECK(texts_of(decode(counted_classes(logits, 3, kEverything), "home", {100, 5})) == Strings{"home"});
+  CHECK(texts_of(decode(counted_classes(logits, 3, kEverything), "", {100, 5})).empty());
 }
 
 TEST_CASE("decodes equal the reference's in every golden case, and so do their official scores",
@@ -91,7 +91,7 @@ TEST_CASE("decodes equal the reference's in every golden case, and so do their o
                                        static_cast<std::size_t>(entries));
         Json phrases = Json::array();
         for (const ScoredPhrase& phrase :
-             decode(counted_classes(z, logits.shape[2], kAll), side.at("text").get<std::string>(), options)) {
+             decode(counted_classes(z, logits.shape[2], kEverything), side.at("text").get<std::string>(), options)) {
           phrases.push_back(Json::array({phrase.text}));
         }
         CHECK(phrases == expected.at("KeyPhrases"));

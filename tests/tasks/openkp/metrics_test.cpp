@@ -14,12 +14,12 @@ using namespace etc::openkp;
 namespace {
 
 using Strings = std::vector<std::string>;
-using Numbers = std::vector<double>;
+using Scores = std::vector<double>;
 
 constexpr double kTolerance = 1e-12;
 
-void check_page(const Strings& candidates, const std::vector<Phrase>& references, const Numbers& precision,
-                const Numbers& recall, const Numbers& f1) {
+void check_page(const Strings& candidates, const std::vector<Phrase>& references, const Scores& precision,
+                const Scores& recall, const Scores& f1) {
   const Strings wanted = normalised_phrases(references);
   for (std::size_t d = 0; d < kDepths.size(); ++d) {
     const Score score = score_at(kDepths[d], candidates, wanted);

@@ -16,19 +16,19 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Json page(const std::string& url, const Json& phrases) {
+Json page_record(const std::string& url, const Json& phrases) {
   Json record = test::worked_page(test::worked_elements(), phrases);
   record["url"] = url;
   return record;
 }
 
-std::string lines(const std::vector<Json>& records) {
+std::string lines_of(const std::vector<Json>& records) {
   std::string text;
   for (const Json& record : records) text += json_line(record) + "\n";
   return text;
 }
 
-const Json kOne = {{"Fishing"}}, kTwo = {{"Fishing"}, {"dawn"}}, kNone = {{"nowhere"}};
+const Json kOnePhrase = {{"Fishing"}}, kTwoPhrases = {{"Fishing"}, {"dawn"}}, kAbsent = {{"nowhere"}};
 
 // Two files: url a is best in the second, b in the first; c is broken first, d alone has no phrase in its text.
 struct Files {
@@ -36,13 +36,14 @@ struct Files {
   PrepareConfig config;
 
   Files() {
-    Json broken = page("c", kTwo);
+    Json broken = page_record("c", kTwoPhrases);
     broken["VDOM"] = "[{";
     config.long_max_length = 16;
     config.global_max_length = 4;
-    write_file_atomically(folder / "one.jsonl", lines({page("a", kOne), page("b", kTwo), broken, page("b", kTwo)}));
-    write_file_atomically(folder / "two.jsonl",
-                          lines({page("a", kTwo), page("b", kOne), page("c", kOne), page("d", kNone)}));
+    write_file_atomically(folder / "one.jsonl", lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases),
+                                                          broken, page_record("b", kTwoPhrases)}));
+    write_file_atomically(folder / "two.jsonl", lines_of({page_record("a", kTwoPhrases), page_record("b", kOnePhrase),
+                                                          page_record("c", kOnePhrase), page_record("d", kAbsent)}));
   }
 
   prepare::RunOptions options(const std::string& name) const {
@@ -105,7 +106,8 @@ TEST_CASE("without the choice the first page of a url is taken and the others ar
 
 TEST_CASE("a run that goes on chooses as one that was never stopped", "[tasks][openkp]") {
   const Files files;
-  write_file_atomically(files.folder / "one.jsonl", lines({page("a", kOne), page("b", kTwo)}));
+  write_file_atomically(files.folder / "one.jsonl",
+                        lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases)}));
   files.run(files.options("whole"));
   const prepare::RunOptions options = files.options("resumed");
   // The run ends with an error in the second file.
@@ -122,11 +124,12 @@ TEST_CASE("a run that goes on chooses as one that was never stopped", "[tasks][o
 
 TEST_CASE("a finished part does not fit other files behind it, since they decide what is kept", "[tasks][openkp]") {
   const Files files;
-  write_file_atomically(files.folder / "one.jsonl", lines({page("a", kOne), page("b", kTwo)}));
+  write_file_atomically(files.folder / "one.jsonl",
+                        lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases)}));
   prepare::RunOptions options = files.options("out");
   options.strict = true;
   CHECK_THROWS_AS(files.run(options), Error);
-  write_file_atomically(files.folder / "two.jsonl", lines({page("e", kOne)}));
+  write_file_atomically(files.folder / "two.jsonl", lines_of({page_record("e", kOnePhrase)}));
   options.strict = false;
   files.run(options);
   CHECK(files.urls("out") == Words{"a", "b", "e"});
@@ -135,8 +138,8 @@ TEST_CASE("a finished part does not fit other files behind it, since they decide
 TEST_CASE("of unlabelled pages with one url the first is kept", "[tasks][openkp]") {
   Files files;
   files.config.labels_required = false;
-  write_file_atomically(files.folder / "one.jsonl", lines({page("a", nullptr), page("b", nullptr)}));
-  write_file_atomically(files.folder / "two.jsonl", lines({page("a", nullptr), page("c", nullptr)}));
+  write_file_atomically(files.folder / "one.jsonl", lines_of({page_record("a", nullptr), page_record("b", nullptr)}));
+  write_file_atomically(files.folder / "two.jsonl", lines_of({page_record("a", nullptr), page_record("c", nullptr)}));
   prepare::RunOptions options = files.options("out");
   options.split = "test";
   options.labelled = false;

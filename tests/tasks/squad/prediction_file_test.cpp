@@ -18,7 +18,7 @@ constexpr const char* kGold = R"({"version": "v2.0", "data": [{"title": "t", "pa
 "qas": [{"id": "1", "question": "q", "is_impossible": false, "answers": [{"text": "y z", "answer_start": 2}]},
  {"question": "q", "is_impossible": true, "answers": [], "id": "2"}]}]}]})";
 
-void run_mutants(std::uint64_t count) {
+void run_gold_mutants(std::uint64_t count) {
   const bool both =
       test::run_prediction_mutants(R"({"1": "y", "2": ""})", kGold, count, [](const auto& p, const auto& g) {
         const Json scores = task_kind().score(p, {g});
@@ -65,9 +65,9 @@ TEST_CASE("predictions for unknown questions are an error that lists up to five"
 }
 
 TEST_CASE("damaged SQuAD prediction and gold files give an error or scores", "[squad]") {
-  run_mutants(200);
+  run_gold_mutants(200);
 }
 
 TEST_CASE("many more damaged SQuAD prediction and gold files give an error or scores", "[squad][slow]") {
-  run_mutants(5000);
+  run_gold_mutants(5000);
 }

@@ -26,9 +26,9 @@ HeadOutput choosing(std::int64_t tokens, const std::vector<std::int64_t>& positi
   return {Var(Tensor::from(logits, {tokens, 2}, Purpose::activations))};
 }
 
-class Pass {
+class AnswerPass {
  public:
-  explicit Pass(bool version_2) {
+  explicit AnswerPass(bool version_2) {
     register_cpu_backend();
     PredictionRequest request;
     request.output = folder_ / "p.json";
@@ -77,7 +77,7 @@ double metric(const Metrics& metrics, const std::string& name) {
 
 TEST_CASE("windows of a question give one answer, whatever the micro-batches", "[squad]") {
   for (const bool together : {true, false}) {
-    Pass pass(false);
+    AnswerPass pass(false);
     const auto first = pass.prepare(test::small_question("a b c d e q", "e", 8, "x"));
     const auto second = pass.prepare(test::small_question("a b", "b", 2, "y"));
     const auto none = pass.prepare(test::small_question(" ", "b", 0, "z"));
@@ -103,7 +103,7 @@ TEST_CASE("windows of a question give one answer, whatever the micro-batches", "
 }
 
 TEST_CASE("version 2 answers nothing where CLS is best, and writes its odds", "[squad]") {
-  Pass pass(true);
+  AnswerPass pass(true);
   Json impossible = test::small_question("a b", "b", 2, "i");
   impossible["question"]["answers"] = Json::array();
   impossible["question"]["is_impossible"] = true;
@@ -123,7 +123,7 @@ TEST_CASE("version 2 answers nothing where CLS is best, and writes its odds", "[
 }
 
 TEST_CASE("unlabelled questions have no metrics", "[squad]") {
-  Pass pass(false);
+  AnswerPass pass(false);
   Json question = test::small_question("a b", "b", 2, "u");
   question["question"].erase("answers");
   pass.add(pass.prepare(question), {5});
@@ -131,7 +131,7 @@ TEST_CASE("unlabelled questions have no metrics", "[squad]") {
 }
 
 TEST_CASE("windows of a question that comes back are refused", "[squad]") {
-  Pass pass(false);
+  AnswerPass pass(false);
   const auto a = pass.prepare(test::small_question("a b", "b", 2, "a")),
              b = pass.prepare(test::small_question("a b", "b", 2, "b"));
   pass.add(a, {5});
@@ -140,7 +140,7 @@ TEST_CASE("windows of a question that comes back are refused", "[squad]") {
 }
 
 TEST_CASE("a logit that is no number names its question", "[squad]") {
-  Pass pass(false);
+  AnswerPass pass(false);
   const auto windows = pass.prepare(test::small_question("a b", "b", 2, "a"));
   const EncoderInput input = squad::feed(windows, test::small_config({.vocabulary = 64}), {}, "test");
   HeadOutput logits = choosing(input.long_tokens(), {});

@@ -14,7 +14,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-const Numbers& list(const data::Example& example, const char* name) {
+const Numbers& golden_list(const data::Example& example, const char* name) {
   return std::get<Numbers>(example.at(name));
 }
 
@@ -49,21 +49,21 @@ class GoldenWindows {
     REQUIRE(w < size());
     REQUIRE(value("example_index", w) == static_cast<std::int64_t>(example));
     REQUIRE(value("doc_span_index", w) == scalar(ours, "window_index"));
-    REQUIRE(value("length", w) == std::ssize(list(ours, "token_ids")));
-    test::require_padded(row("input_ids", w), list(ours, "token_ids"), std::int64_t{0});
-    test::require_padded(row("segment_ids", w), list(ours, "segment_ids"), std::int64_t{0});
+    REQUIRE(value("length", w) == std::ssize(golden_list(ours, "token_ids")));
+    test::require_padded(row("input_ids", w), golden_list(ours, "token_ids"), std::int64_t{0});
+    test::require_padded(row("segment_ids", w), golden_list(ours, "segment_ids"), std::int64_t{0});
     REQUIRE(value("start_position", w) == scalar(ours, "start_position"));
     REQUIRE(value("end_position", w) == scalar(ours, "end_position"));
     const auto first = value("doc_offset", w), count = value("doc_span_length", w);
     const auto part = [&](const char* name) {
-      const Numbers& all = list(ours, name);
+      const Numbers& all = golden_list(ours, name);
       return Numbers(all.begin() + first, all.begin() + first + count);
     };
     REQUIRE(ragged_.at("token_is_max_context")[w] == part("max_context"));
     REQUIRE(ragged_.at("token_to_orig_map")[w] == part("token_words"));
-    REQUIRE(std::ssize(list(ours, "token_words")) == first + count + 1);
+    REQUIRE(std::ssize(golden_list(ours, "token_words")) == first + count + 1);
     std::string text;
-    for (const std::int64_t id : list(ours, "token_ids")) {
+    for (const std::int64_t id : golden_list(ours, "token_ids")) {
       text += (text.empty() ? "" : " ") + tokenizer.piece(static_cast<std::int32_t>(id));
     }
     REQUIRE(tokens_[w] == text);

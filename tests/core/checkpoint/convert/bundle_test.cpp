@@ -236,7 +236,7 @@ TEST_CASE("a writer refuses a name used twice", "[convert]") {
 namespace {
 
 // Mutants of the index and of the data as files, and of the messages under a right table.
-void read_mutants(int count) {
+void read_bundle_mutants(int count) {
   const test::TemporaryFolder folder;
   const fs::path good = folder / "good", bad = folder / "bad";
   write_sample(good, 1);
@@ -288,9 +288,9 @@ void read_mutants(int count) {
 }  // namespace
 
 TEST_CASE("mutants of a bundle are read or refused, never crash", "[convert]") {
-  read_mutants(200);
+  read_bundle_mutants(200);
 }
 
 TEST_CASE("many mutants of a bundle are read or refused, never crash", "[convert][slow]") {
-  read_mutants(5000);
+  read_bundle_mutants(5000);
 }

@@ -182,7 +182,7 @@ TEST_CASE("a BERT whose tensors do not fit a dense encoder is refused, all of th
 
 namespace {
 
-void read_mutants(std::uint64_t count) {
+void read_bert_mutants(std::uint64_t count) {
   const test::TemporaryFolder folder;
   const BertConfig bert = test::small_bert();
   HubBert(bert).write(folder / "whole.safetensors");
@@ -207,11 +207,11 @@ void read_mutants(std::uint64_t count) {
 }  // namespace
 
 TEST_CASE("truncated and mutated BERTs become dense encoders or are refused, never crash", "[convert]") {
-  read_mutants(100);
+  read_bert_mutants(100);
 }
 
 TEST_CASE("many truncated and mutated BERTs become dense encoders or are refused, never crash", "[convert][slow]") {
-  read_mutants(3000);
+  read_bert_mutants(3000);
 }
 
 namespace {

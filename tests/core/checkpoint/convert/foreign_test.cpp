@@ -212,7 +212,7 @@ TEST_CASE("RoBERTa's positions begin with the third row, and NEZHA has none", "[
 namespace {
 
 // A small model of a family with random weights by its library: config.json, model.safetensors, and states of two texts.
-constexpr const char* kMake = R"(
+constexpr const char* kMakeForeign = R"(
 import sys
 import numpy as np
 import torch
@@ -278,7 +278,7 @@ TEST_CASE("dense encoders have the hidden states that the library computes of it
       continue;
     }
     const test::TemporaryFolder folder;
-    write_file_atomically(folder / "make.py", kMake);
+    write_file_atomically(folder / "make.py", kMakeForeign);
     REQUIRE(test::run_python(*python, (folder / "make.py").string() + " " + model + " " + folder.path().string()) == 0);
     const auto source = open_tensors(folder.path());
     const Read read(family, read_json_file(folder / "config.json"), *source);

@@ -457,7 +457,7 @@ void check_rows(std::size_t rows, std::size_t most) {
   REQUIRE(rows <= most);
 }
 
-void read_mutants(int count) {
+void read_lift_mutants(int count) {
   const test::TemporaryFolder folder;
   const fs::path json = folder / "vocab.json", text = folder / "vocab.txt";
   const std::string config = json_text(test::small_bert_json());
@@ -486,9 +486,9 @@ void read_mutants(int count) {
 }  // namespace
 
 TEST_CASE("mutants of a BERT's configuration and vocabulary are read or refused, never crash", "[convert]") {
-  read_mutants(200);
+  read_lift_mutants(200);
 }
 
 TEST_CASE("many mutants of a BERT's configuration and vocabulary are read or refused, never crash", "[convert][slow]") {
-  read_mutants(5000);
+  read_lift_mutants(5000);
 }

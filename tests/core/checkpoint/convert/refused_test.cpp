@@ -261,7 +261,7 @@ TEST_CASE("weights of a type that is not read are refused, naming the types that
 namespace {
 
 // Models of the library that would be taken for BERTs by their tensors.
-constexpr const char* kMake = R"(
+constexpr const char* kMakeRefused = R"(
 import sys
 import torch
 import transformers as t
@@ -288,7 +288,7 @@ TEST_CASE("models of the library that compute something else are refused by thei
   const auto python = test::python_with(modules);
   if (!python) return test::skip(std::string("no Python with ") + modules);
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "make.py", kMake);
+  write_file_atomically(folder / "make.py", kMakeRefused);
   REQUIRE(test::run_python(*python, (folder / "make.py").string() + " " + folder.path().string()) == 0);
   const auto message = [&](const std::string& family, const std::string& model) {
     const auto source = open_tensors(folder / model);

@@ -48,7 +48,7 @@ struct Shards {
   void refuses(const std::string& message) const { CHECK_THROWS_WITH(open_tensors(folder.path()), Contains(message)); }
 };
 
-void read_mutants(std::uint64_t count) {
+void read_shard_mutants(std::uint64_t count) {
   const Shards shards;
   const std::string index = read_file(shards.folder / kIndex), first = read_file(shards.folder / shard_name(0));
   std::uint64_t refused = 0;
@@ -132,9 +132,9 @@ TEST_CASE("an index that does not fit its shards is refused, naming tensor and f
 }
 
 TEST_CASE("mutants of an index and of a shard are read or refused, never crash", "[convert]") {
-  read_mutants(200);
+  read_shard_mutants(200);
 }
 
 TEST_CASE("many mutants of an index and of a shard are read or refused, never crash", "[convert][slow]") {
-  read_mutants(5000);
+  read_shard_mutants(5000);
 }

@@ -106,7 +106,7 @@ TEST_CASE("a damaged table is refused with the reason", "[convert]") {
 namespace {
 
 // Mutants of a table's bytes, which its checksums find, and of a block's contents under a right checksum.
-void read_mutants(int count) {
+void read_table_mutants(int count) {
   TableWriter writer(400);
   std::string entries;
   for (const auto& [key, value] : many_entries()) {
@@ -133,9 +133,9 @@ void read_mutants(int count) {
 }  // namespace
 
 TEST_CASE("mutants of a table are read or refused, never crash", "[convert]") {
-  read_mutants(200);
+  read_table_mutants(200);
 }
 
 TEST_CASE("many mutants of a table are read or refused, never crash", "[convert][slow]") {
-  read_mutants(5000);
+  read_table_mutants(5000);
 }

@@ -405,7 +405,7 @@ with zipfile.ZipFile(sys.argv[1], 'w', int(sys.argv[2])) as z:
 namespace {
 
 // Mutants of whole files of every form, and of the program under a right zip file.
-void read_mutants(int count) {
+void read_torch_mutants(int count) {
   const TemporaryFolder folder;
   const fs::path bad = folder / "bad.bin";
   const std::string stored = torch_zip(example_tensors()), deflated = torch_zip(example_tensors(), true);
@@ -433,9 +433,9 @@ void read_mutants(int count) {
 }  // namespace
 
 TEST_CASE("mutants of a PyTorch file are read or refused, never crash", "[convert]") {
-  read_mutants(200);
+  read_torch_mutants(200);
 }
 
 TEST_CASE("many mutants of a PyTorch file are read or refused, never crash", "[convert][slow]") {
-  read_mutants(5000);
+  read_torch_mutants(5000);
 }

@@ -13,19 +13,12 @@ namespace {
 using test::DenseGradients;
 using test::sequences;
 using test::SmallDense;
+using test::training;
 
 DenseConfig few_layers(DenseConfig config) {
   config.num_hidden_layers = 2;
   if (!config.sublayer_order.empty()) config.sublayer_order = "ssff";
   return config;
-}
-
-ForwardOptions training(ComputeType compute) {
-  ForwardOptions options;
-  options.training = true;
-  options.seed = 17;
-  options.compute = compute;
-  return options;
 }
 
 // Norm of the difference over the norm of what is expected, of all gradients together.
@@ -39,11 +32,6 @@ double relative_difference(const DenseGradients& got, const DenseGradients& expe
     }
   }
   return std::sqrt(difference / norm);
-}
-
-DenseGradients states_of(SmallDense& model, const EncoderInput& input) {
-  const Tensor states = model.states(input);
-  return {{"states", {states.data(), states.data() + states.size()}}};
 }
 
 TEST_CASE("emulated dense encoders of every kind compute the CPU's states and gradients", "[nn][cuda]") {

@@ -16,6 +16,7 @@ using Method = PositionConfig::Method;
 using test::DenseGradients;
 using test::sequences;
 using test::SmallDense;
+using test::training;
 
 DenseConfig two_layers() {
   DenseConfig config = test::small_dense();
@@ -49,14 +50,6 @@ DenseConfig with_attention(Attention attention) {
   return config;
 }
 
-ForwardOptions training(ComputeType compute) {
-  ForwardOptions options;
-  options.training = true;
-  options.seed = 17;
-  options.compute = compute;
-  return options;
-}
-
 // Norm of the difference over the norm of what is expected, of the gradient that is farthest off, of those that matter.
 double worst_difference(const DenseGradients& got, const DenseGradients& expected) {
   REQUIRE(got.size() == expected.size());
@@ -74,11 +67,6 @@ double worst_difference(const DenseGradients& got, const DenseGradients& expecte
     worst = std::max(worst, std::sqrt(difference / std::max(norm, 1e-4 * all)));
   }
   return worst;
-}
-
-DenseGradients states_of(SmallDense& model, const EncoderInput& input) {
-  const Tensor states = model.states(input);
-  return {{"states", {states.data(), states.data() + states.size()}}};
 }
 
 void check_as_cpu(const DenseConfig& config, const EncoderInput& input) {

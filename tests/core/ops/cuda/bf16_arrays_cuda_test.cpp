@@ -1,8 +1,7 @@
 // Operators of the CUDA backend on arrays of bf16, on the emulator.
-#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/determinism.h"
-#include "etc_core/ops/register.h"
 #include "tests/core/ops/bf16_arrays.h"
+#include "tests/core/ops/cuda/both_backends.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -16,15 +15,6 @@ namespace {
 // The third has rows of several of a strict product's slices' kind: more rows than a block of column sums.
 const std::vector<GappedSizes> kSizes = {{1, 8, 8, 0}, {5, 16, 24, 8}, {130, 24, 16, 0}};
 const std::vector<std::int64_t> kWidths = {2, 24, 256, 258, 770};
-
-void register_both() {
-  ops::register_cpu_ops();
-  ops::register_cuda_ops();
-}
-
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // Dense layers of the CUDA backend, the library's product in plain loops, against the CPU's.
 #include "etc_core/base/error.h"
-#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/linear.h"
-#include "etc_core/ops/register.h"
+#include "tests/core/ops/bf16_arrays.h"
+#include "tests/core/ops/cuda/both_backends.h"
 #include "tests/core/ops/linear_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
@@ -16,20 +16,7 @@ using ops::WeightLayout;
 
 namespace {
 
-struct GappedSizes {
-  std::int64_t rows, in, out, gap;  // gap: floats between rows of x, y, dz, dx
-};
-
-const std::vector<GappedSizes> kSizes = {{1, 1, 1, 0}, {5, 3, 7, 2}, {70, 24, 16, 0}, {130, 9, 33, 5}};
-
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
-
-void register_both() {
-  ops::register_cpu_ops();
-  ops::register_cuda_ops();
-}
+const std::vector<GappedSizes> kGappedSizes = {{1, 1, 1, 0}, {5, 3, 7, 2}, {70, 24, 16, 0}, {130, 9, 33, 5}};
 
 // What the calls have in common: sizes and inputs, whose rows lie s.gap numbers further apart than they are long.
 ops::LinearForward layer_of(const GappedSizes& s, const std::vector<float>& x) {
@@ -53,7 +40,7 @@ ops::LinearBackward gradients_of(const GappedSizes& s, const std::vector<float>&
 
 TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", "[ops][cuda]") {
   register_both();
-  for (const GappedSizes& s : kSizes) {
+  for (const GappedSizes& s : kGappedSizes) {
     const auto x = random_floats(s.rows * (s.in + s.gap), 1), w = random_floats(s.in * s.out, 2);
     const auto bias = random_floats(s.out, 3);
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
@@ -96,7 +83,7 @@ TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", 
 
 TEST_CASE("emulated gradients of dense layers equal the CPU's, written and added", "[ops][cuda]") {
   register_both();
-  for (const GappedSizes& s : kSizes) {
+  for (const GappedSizes& s : kGappedSizes) {
     const auto x = random_floats(s.rows * (s.in + s.gap), 4), w = random_floats(s.in * s.out, 5);
     const auto dz = random_floats(s.rows * (s.out + s.gap), 6);
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
@@ -129,7 +116,7 @@ TEST_CASE("emulated gradients of dense layers equal the CPU's, written and added
 
 TEST_CASE("emulated layers and gradients in bf16 are the products of rounded operands", "[ops][cuda]") {
   register_both();
-  for (const GappedSizes& s : kSizes) {
+  for (const GappedSizes& s : kGappedSizes) {
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
       CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));
       auto x = random_floats(s.rows * (s.in + s.gap), 4), w = random_floats(s.in * s.out, 5);
@@ -167,7 +154,7 @@ TEST_CASE("emulated layers and gradients in bf16 are the products of rounded ope
 
 TEST_CASE("weights packed in bf16 round both factors to eight bits of mantissa", "[ops][cuda]") {
   register_both();
-  for (const GappedSizes& s : kSizes) {
+  for (const GappedSizes& s : kGappedSizes) {
     const auto x = random_floats(s.rows * (s.in + s.gap), 7), w = random_floats(s.in * s.out, 8);
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
       CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));

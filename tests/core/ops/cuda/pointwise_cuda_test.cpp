@@ -11,6 +11,7 @@
 #include "etc_core/ops/register.h"
 #include "etc_core/ops/scaled_sum.h"
 #include "etc_core/ops/vocabulary_softmax.h"
+#include "tests/core/ops/cuda/both_backends.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 #include "tests/support/simt/emulator.h"
@@ -20,10 +21,6 @@ using namespace etc::test;
 using Catch::Matchers::Contains;
 
 namespace {
-
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
 
 // Results of `run` on both devices.
 template <typename Run>

@@ -5,6 +5,7 @@
 #include "etc_core/ops/determinism.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
+#include "tests/core/ops/cuda/both_backends.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -67,10 +68,6 @@ struct Layer {
     return dx.values();
   }
 };
-
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
 
 // Rows [first, first + rows) of a matrix.
 std::vector<float> part(const std::vector<float>& all, std::int64_t width, std::int64_t first, std::int64_t rows) {
