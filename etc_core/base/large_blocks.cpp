@@ -3,8 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 #include "etc_core/base/integers.h"
 
@@ -14,14 +15,15 @@ namespace {
 
 constexpr std::int64_t kPage = 4096, kHugePage = std::int64_t{2} << 20;
 
-struct Block {
-  void* data;
+struct Kept {
   std::int64_t bytes;
+  std::uint64_t freed;  // ordinal of the give() that made it what it is
 };
 
 struct State {
   std::mutex mutex;
-  std::vector<Block> kept;  // the one freed first is at the front
+  std::map<char*, Kept> kept;  // by address; no two touch each other
+  std::uint64_t gives = 0;
   Report sums;
 };
 
@@ -35,7 +37,7 @@ std::int64_t whole_pages(std::int64_t bytes) {
 }
 
 // A mapping that starts at a huge page's border: one a huge page longer, less what lies before and behind.
-void* map(std::int64_t bytes) {
+char* map(std::int64_t bytes) {
   const auto length = static_cast<std::size_t>(bytes + kHugePage);
   void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -49,14 +51,71 @@ void* map(std::int64_t bytes) {
   return block;
 }
 
-// Gives kept blocks back to the kernel, the ones freed first before the others, until at most `most` bytes are kept.
-void keep_at_most(State& s, std::int64_t most) {
-  auto end = s.kept.begin();
-  for (; end != s.kept.end() && s.sums.kept > most; ++end) {
-    ::munmap(end->data, static_cast<std::size_t>(end->bytes));
-    s.sums.kept -= end->bytes;
+// Adds a block, joined with the kept ones on both sides of it.
+void keep(State& s, char* data, std::int64_t bytes, std::uint64_t freed) {
+  s.sums.kept += bytes;
+  auto after = s.kept.lower_bound(data);
+  if (after != s.kept.end() && data + bytes == after->first) {
+    bytes += after->second.bytes;
+    after = s.kept.erase(after);
   }
-  s.kept.erase(s.kept.begin(), end);
+  if (after != s.kept.begin()) {
+    auto& [begin, before] = *std::prev(after);
+    if (begin + before.bytes == data) {
+      before = {before.bytes + bytes, freed};
+      return;
+    }
+  }
+  s.kept.emplace_hint(after, data, Kept{bytes, freed});
+}
+
+// The first bytes of the kept block that is the smallest of those large enough, and of equal ones the one freed last,
+// the likeliest to be in a cache; what is left of it is kept. Null when none is large enough.
+char* take_kept(State& s, std::int64_t bytes) {
+  auto best = s.kept.end();
+  for (auto block = s.kept.begin(); block != s.kept.end(); ++block) {
+    if (block->second.bytes < bytes) continue;
+    const auto order = [](const Kept& kept) { return std::pair(-kept.bytes, kept.freed); };
+    if (best == s.kept.end() || order(block->second) > order(best->second)) best = block;
+  }
+  if (best == s.kept.end()) return nullptr;
+  const auto [data, block] = *best;
+  const auto next = s.kept.erase(best);
+  if (block.bytes > bytes) s.kept.emplace_hint(next, data + bytes, Kept{block.bytes - bytes, block.freed});
+  s.sums.kept -= bytes;
+  return data;
+}
+
+// Gives kept memory back to the kernel, what was freed first before the rest, until at most `most` bytes are kept. Of a
+// block that may stay in part the end goes, from a huge page's border on: half a one would stay taken.
+void keep_at_most(State& s, std::int64_t most) {
+  while (s.sums.kept > most) {
+    const auto oldest = std::min_element(s.kept.begin(), s.kept.end(),
+                                         [](const auto& a, const auto& b) { return a.second.freed < b.second.freed; });
+    auto& [data, block] = *oldest;
+    const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
+    const std::int64_t end = (address + block.bytes - (s.sums.kept - most)) / kHugePage * kHugePage;
+    const std::int64_t stays = std::max<std::int64_t>(0, end - address), goes = block.bytes - stays;
+    ::munmap(data + stays, static_cast<std::size_t>(goes));
+    s.sums.kept -= goes;
+    block.bytes = stays;
+    if (stays == 0) s.kept.erase(oldest);
+  }
+}
+
+// Fresh memory: whole huge pages where the promise leaves room for them, their rest kept.
+char* take_fresh(State& s, std::int64_t bytes) {
+  const std::int64_t room = s.sums.most_in_use - s.sums.in_use;
+  keep_at_most(s, std::max<std::int64_t>(0, room - bytes));
+  const std::int64_t rounded = round_up(bytes, kHugePage), length = s.sums.kept + rounded <= room ? rounded : bytes;
+  char* data = map(length);
+  if (data == nullptr) {
+    keep_at_most(s, 0);
+    data = map(bytes);
+    return data;
+  }
+  if (length > bytes) keep(s, data + bytes, length - bytes, s.gives);
+  return data;
 }
 
 }  // namespace
@@ -65,21 +124,8 @@ void* take(std::int64_t bytes) {
   bytes = whole_pages(bytes);
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  void* data = nullptr;
-  // The one freed last is the likeliest to be in a cache.
-  const auto same = std::find_if(s.kept.rbegin(), s.kept.rend(), [&](const Block& b) { return b.bytes == bytes; });
-  if (same != s.kept.rend()) {
-    data = same->data;
-    s.sums.kept -= bytes;
-    s.kept.erase(std::next(same).base());
-  } else {
-    keep_at_most(s, std::max<std::int64_t>(0, s.sums.most_in_use - s.sums.in_use - bytes));
-    data = map(bytes);
-    if (data == nullptr) {
-      keep_at_most(s, 0);
-      data = map(bytes);
-    }
-  }
+  char* data = take_kept(s, bytes);
+  if (data == nullptr) data = take_fresh(s, bytes);
   if (data == nullptr) return nullptr;
   s.sums.in_use += bytes;
   s.sums.most_in_use = std::max(s.sums.most_in_use, s.sums.in_use);
@@ -91,8 +137,7 @@ void give(void* block, std::int64_t bytes) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   s.sums.in_use -= bytes;
-  s.sums.kept += bytes;
-  s.kept.push_back({block, bytes});
+  keep(s, static_cast<char*>(block), bytes, ++s.gives);
 }
 
 void release_kept() {

@@ -1,5 +1,5 @@
-// Memory of large buffers: mappings of their own in huge pages, kept when they are freed, for the next buffer of that
-// size.
+// Memory of large buffers: mappings of their own in huge pages, kept when they are freed, for the next buffers: cut where
+// a smaller one is asked for, joined with their neighbours when they are freed.
 //
 // The promise: large buffers in use and kept blocks together never take more than the buffers in use once took at their
 // peak. So what the ledger forecasts is what the process takes. (malloc's heap, with blocks of many sizes coming and

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/random.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -25,6 +26,71 @@ TEST_CASE("a large block is used again by the next one of its size", "[base]") {
   CHECK(second == first);
   CHECK(large_blocks::report().kept < kept);
   large_blocks::give(second, 3 * kMegabyte + 200);
+}
+
+TEST_CASE("smaller blocks are cut from a kept one, and freed neighbours are one block again", "[base]") {
+  large_blocks::release_kept();
+  char* const whole = static_cast<char*>(large_blocks::take(8 * kMegabyte));
+  REQUIRE(whole != nullptr);
+  large_blocks::give(whole, 8 * kMegabyte);
+  std::vector<char*> parts;
+  for (int i = 0; i < 4; ++i) parts.push_back(static_cast<char*>(large_blocks::take(2 * kMegabyte)));
+  for (int i = 0; i < 4; ++i) CHECK(parts[static_cast<std::size_t>(i)] == whole + i * 2 * kMegabyte);
+  CHECK(large_blocks::report().kept == 0);
+  for (const int i : {2, 0, 3, 1}) large_blocks::give(parts[static_cast<std::size_t>(i)], 2 * kMegabyte);
+  CHECK(large_blocks::take(8 * kMegabyte) == whole);
+  large_blocks::give(whole, 8 * kMegabyte);
+}
+
+TEST_CASE("of the kept blocks that are large enough the smallest is taken, of equal ones the one freed last",
+          "[base]") {
+  large_blocks::release_kept();
+  std::vector<void*> blocks;  // from a huge page's border on, and not to one: none are neighbours
+  for (const std::int64_t size : {9, 3, 5, 3}) blocks.push_back(large_blocks::take(size * kMegabyte));
+  large_blocks::give(blocks[1], 3 * kMegabyte);
+  large_blocks::give(blocks[3], 3 * kMegabyte);
+  large_blocks::give(blocks[0], 9 * kMegabyte);
+  large_blocks::give(blocks[2], 5 * kMegabyte);
+  CHECK(large_blocks::take(4 * kMegabyte) == blocks[2]);
+  CHECK(large_blocks::take(3 * kMegabyte) == blocks[3]);
+  CHECK(large_blocks::take(3 * kMegabyte) == blocks[1]);
+  CHECK(large_blocks::take(9 * kMegabyte) == blocks[0]);
+  large_blocks::give(blocks[0], 9 * kMegabyte);
+  large_blocks::give(blocks[2], 4 * kMegabyte);
+  for (const std::size_t i : {1, 3}) large_blocks::give(blocks[i], 3 * kMegabyte);
+}
+
+TEST_CASE("blocks of any sizes, taken and freed in any order, never overlap and keep their contents", "[base]") {
+  large_blocks::release_kept();
+  const std::int64_t before = large_blocks::report().in_use;
+  struct Block {
+    unsigned char* data;
+    std::int64_t bytes;
+    unsigned char mark;
+  };
+  std::vector<Block> blocks;
+  for (std::uint64_t step = 0; step < 3000; ++step) {
+    const std::uint64_t number = mix_key(7, step);
+    if (blocks.size() > 20 || (!blocks.empty() && number % 2 == 0)) {
+      const std::size_t at = number / 2 % blocks.size();
+      const Block block = blocks[at];
+      for (std::int64_t i = 0; i < block.bytes; i += 4096) REQUIRE(block.data[i] == block.mark);
+      REQUIRE(block.data[block.bytes - 1] == block.mark);
+      large_blocks::give(block.data, block.bytes);
+      blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at));
+      continue;
+    }
+    Block block{nullptr, kMegabyte + static_cast<std::int64_t>(number / 2 % (6 * kMegabyte)),
+                static_cast<unsigned char>(step % 251)};
+    block.data = static_cast<unsigned char*>(large_blocks::take(block.bytes));
+    REQUIRE(block.data != nullptr);
+    std::memset(block.data, block.mark, static_cast<std::size_t>(block.bytes));
+    blocks.push_back(block);
+    const large_blocks::Report report = large_blocks::report();
+    REQUIRE(report.in_use + report.kept <= report.most_in_use);
+  }
+  for (const Block& block : blocks) large_blocks::give(block.data, block.bytes);
+  CHECK(large_blocks::report().in_use == before);
 }
 
 TEST_CASE("blocks in use and kept ones never take more than was in use at the peak", "[base]") {
