@@ -86,8 +86,8 @@ char* take_kept(State& s, std::int64_t bytes) {
   return data;
 }
 
-// Gives kept memory back to the kernel, what was freed first before the rest, until at most `most` bytes are kept. Of a
-// block that may stay in part the end goes, from a huge page's border on: half a one would stay taken.
+// Gives kept memory back to the kernel, what was freed first before the rest, until at most `most` bytes are kept. A block
+// that need not go whole loses its end, cut at a huge page's border: the kernel keeps a huge page of which a half is used.
 void keep_at_most(State& s, std::int64_t most) {
   while (s.sums.kept > most) {
     const auto oldest = std::min_element(s.kept.begin(), s.kept.end(),

@@ -8,7 +8,7 @@
 #include "etc_core/autograd/attention.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
-#include "tests/golden/tensor_values.h"
+#include "tests/core/tensor_values.h"
 
 namespace etc::test {
 

@@ -31,14 +31,10 @@ struct Comparison {
       worst = fmt::format("{}: {}: sizes {} and {}", where, name, got.size(), expected.size());
       return;
     }
-    double worst_error = 0.0;
     for (std::size_t i = 0; i < got.size() && worst.empty(); ++i) {
       if (got[i] == expected[i]) continue;  // infinities
       const double error = std::fabs(got[i] - expected[i]);
-      if (error <= tolerance) {
-        worst_error = std::max(worst_error, error);
-        continue;
-      }
+      if (error <= tolerance) continue;
       worst = fmt::format("{}: {}[{}]: expected {}, got {}, off by {} > {}", where, name, i, expected[i], got[i], error,
                           tolerance);
     }

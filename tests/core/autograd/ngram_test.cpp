@@ -6,6 +6,7 @@
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/nn/parameters.h"
 #include "tests/core/autograd/gradient_check.h"
+#include "tests/core/tensor_values.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -26,10 +27,6 @@ std::shared_ptr<const RaggedRows> pages(std::vector<std::int64_t> offsets) {
   rows->offsets = std::move(offsets);
   rows->sample_ordinals.resize(rows->offsets.size() - 1);
   return rows;
-}
-
-std::vector<float> values_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.data() + tensor.size()};
 }
 
 // A convolution of k rows, 3 columns to 2.
@@ -72,9 +69,11 @@ TEST_CASE("a sum over runs of rows leaves empty runs zero, spreading is its grad
   Tape tape(Recording::off);
   const auto offsets = offsets_of({0, 2, 2, 3, 5, 5});
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {5, 2}, Purpose::activations);
-  CHECK(values_of(sum_segments(tape, Var(x), offsets).value()) == std::vector<float>{4, 6, 0, 0, 5, 6, 16, 18, 0, 0});
+  CHECK(test::values_of(sum_segments(tape, Var(x), offsets).value()) ==
+        std::vector<float>{4, 6, 0, 0, 5, 6, 16, 18, 0, 0});
   const Tensor s = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {5, 2}, Purpose::activations);
-  CHECK(values_of(spread_segments(tape, Var(s), offsets).value()) == std::vector<float>{1, 2, 1, 2, 5, 6, 7, 8, 7, 8});
+  CHECK(test::values_of(spread_segments(tape, Var(s), offsets).value()) ==
+        std::vector<float>{1, 2, 1, 2, 5, 6, 7, 8, 7, 8});
   // Twice, so that the second gradient is added to the first.
   const auto twice = [&](auto fn) {
     check_gradients(
@@ -109,7 +108,7 @@ TEST_CASE("an n-gram convolution stays within its example", "[autograd]") {
     Tape tape(Recording::off);
     const Tensor y = ngram_convolution(tape, Var(x), rows, *c.kernel, *c.bias).value();
     CAPTURE(k);
-    CHECK(test::near_all("y", values_of(y), convolved(x, *rows, c), 2e-6));
+    CHECK(test::near_all("y", test::values_of(y), convolved(x, *rows, c), 2e-6));
     check_gradients(
         [&](Tape& on, const std::vector<Var>& in) {
           return std::vector<Var>{ngram_convolution(on, in[0], rows, *c.kernel, *c.bias),
@@ -124,11 +123,11 @@ TEST_CASE("an n-gram convolution longer than everything gives zeros and no gradi
   Tape tape(Recording::on);
   Var x(noise({3, 3}, 1), true);
   Var y = ngram_convolution(tape, x, pages({0, 3}), *c.kernel, *c.bias);
-  CHECK(values_of(y.value()) == std::vector<float>(6, 0.0f));
+  CHECK(test::values_of(y.value()) == std::vector<float>(6, 0.0f));
   y.grad().data()[0] = 1;
   tape.backward();
-  CHECK(values_of(x.grad()) == std::vector<float>(9, 0.0f));
-  CHECK(values_of(c.kernel->grad) == std::vector<float>(30, 0.0f));
+  CHECK(test::values_of(x.grad()) == std::vector<float>(9, 0.0f));
+  CHECK(test::values_of(c.kernel->grad) == std::vector<float>(30, 0.0f));
 }
 
 TEST_CASE("n-grams have the same bits alone, in a batch and for any thread count", "[autograd]") {
@@ -141,12 +140,12 @@ TEST_CASE("n-grams have the same bits alone, in a batch and for any thread count
     Var leaf(input, gradient);
     c.parameters.drop_gradients();
     std::vector<Var> y = {ngram_convolution(tape, leaf, rows, *c.kernel, *c.bias)};
-    if (!gradient) return values_of(y[0].value());
+    if (!gradient) return test::values_of(y[0].value());
     test::seed_weighted_sum(y);
     tape.backward();
-    std::vector<float> all = values_of(leaf.grad());
+    std::vector<float> all = test::values_of(leaf.grad());
     for (const Parameter* p : {c.kernel, c.bias}) {
-      const auto more = values_of(p->grad);
+      const auto more = test::values_of(p->grad);
       all.insert(all.end(), more.begin(), more.end());
     }
     return all;
@@ -160,6 +159,6 @@ TEST_CASE("n-grams have the same bits alone, in a batch and for any thread count
   CHECK(test::same_bits_for_any_thread_count([&] { return run(x, batch, true); }));
   CHECK(test::same_bits_for_any_thread_count([&] {
     Tape tape(Recording::off);
-    return values_of(sum_segments(tape, Var(x), offsets_of({0, before, before, before + own + behind})).value());
+    return test::values_of(sum_segments(tape, Var(x), offsets_of({0, before, before, before + own + behind})).value());
   }));
 }

@@ -4,6 +4,7 @@
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/autograd/gradient_check.h"
+#include "tests/core/tensor_values.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -55,10 +56,6 @@ void require_close(const std::vector<float>& ours, const std::vector<float>& gol
       REQUIRE(error <= allowed);
     }
   }
-}
-
-std::vector<float> values_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.data() + tensor.size()};
 }
 
 Tensor tensor_of(const test::GoldenArray<float>& array, std::vector<std::int64_t> shape) {
@@ -151,8 +148,8 @@ TEST_CASE("logits and gradients of the head equal the published ones, with and w
       {
         HeadOutput logits = head.logits(tape, states, offsets, token_ids);
         const auto golden = file.read<float>(at + "position_logits");
-        require_close(values_of(logits[kPositionLogits].value()), transposed(golden.values, B, 4, L), worst);
-        require_close(values_of(logits[kTypeLogits].value()), file.read<float>(at + "answer_type_logits").values,
+        require_close(test::values_of(logits[kPositionLogits].value()), transposed(golden.values, B, 4, L), worst);
+        require_close(test::values_of(logits[kTypeLogits].value()), file.read<float>(at + "answer_type_logits").values,
                       worst);
         const auto losses = window_losses(
             {offsets, logits[kPositionLogits].value().data(), logits[kTypeLogits].value().data(), labels, type_labels,
@@ -161,9 +158,9 @@ TEST_CASE("logits and gradients of the head equal the published ones, with and w
               Approx(file.real_attribute(std::string("head/") + variant, "loss")).epsilon(1e-5));
       }
       tape.backward();
-      require_close(values_of(states.grad()), file.read<float>(at + "grad_hidden").values, worst);
+      require_close(test::values_of(states.grad()), file.read<float>(at + "grad_hidden").values, worst);
       for (const auto& [ours, theirs] : names) {
-        require_close(values_of(parameters.at(ours).grad), file.read<float>(at + "grad_" + theirs).values, worst);
+        require_close(test::values_of(parameters.at(ours).grad), file.read<float>(at + "grad_" + theirs).values, worst);
       }
       ++cases;
     }

@@ -1,4 +1,4 @@
-// Numbers of a tensor on the CPU, as golden files hold theirs.
+// Numbers of a tensor on the CPU, to be compared.
 #pragma once
 
 #include <vector>
