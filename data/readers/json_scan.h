@@ -25,6 +25,7 @@ class ValueScanner {
     return bracketed_ ? scan_bracketed(text, size) : scan_scalar(text, size);
   }
   bool whole() const { return whole_; }
+  bool in_string() const { return in_string_; }  // what was scanned ends there
 
  private:
   std::size_t scan_bracketed(const char* text, std::size_t size);

@@ -1,5 +1,7 @@
 #include "data/readers/parallel_lines.h"
 
+#include <utility>
+
 namespace etc::data {
 
 ParallelLines::ParallelLines(ByteStream& source, const std::optional<std::filesystem::path>& target) : source_(source) {
@@ -8,6 +10,9 @@ ParallelLines::ParallelLines(ByteStream& source, const std::optional<std::filesy
   target_stream_.emplace(*target);
   target_.emplace(*target_stream_);
 }
+
+ParallelLines::ParallelLines(ByteStream& source, ByteStream& target, std::filesystem::path target_path)
+    : source_(source), target_path_(std::move(target_path)), target_(target) {}
 
 bool ParallelLines::next(RecordSlice& slice) {
   if (next_index_ == 0) {

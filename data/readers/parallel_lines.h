@@ -20,6 +20,9 @@ class ParallelLines : public RecordReader, NotCopied {
  public:
   // target: its file; without one a record is a source line alone.
   ParallelLines(ByteStream& source, const std::optional<std::filesystem::path>& target);
+  // The same of a target that somebody opened, who may have it hashed. The streams outlive the reader; target_path is for
+  // messages.
+  ParallelLines(ByteStream& source, ByteStream& target, std::filesystem::path target_path);
 
   // False after the last pair. Throws Error with both counts where one text has more lines than the other; InputFault
   // "line_too_long" or "gzip_truncated", naming the target file where it lies there, behind the whole pairs before it.

@@ -1,5 +1,6 @@
 #include "data/readers/question_reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "data/readers/json_record.h"
@@ -50,6 +51,16 @@ std::string_view member(std::string_view object, std::string_view quoted_key) {
   return found;
 }
 
+constexpr std::string_view kArticles = "\"data\"";
+
+// Whether a place within an article lies in one of its questions: "paragraphs[0].qas[2].id".
+bool in_question(std::string_view field) {
+  constexpr std::string_view kParagraph = "paragraphs[", kQuestion = "].qas[";
+  if (!field.starts_with(kParagraph)) return false;
+  field.remove_prefix(kParagraph.size());
+  return field.substr(std::min(field.find(']'), field.size())).starts_with(kQuestion);
+}
+
 bool is_list(std::string_view value) {
   return !value.empty() && value[0] == '[';
 }
@@ -71,6 +82,7 @@ struct QuestionReader::Impl {
   RecordSlice article;
   std::vector<Part> parts;  // of the article
   std::size_t next_part = 0;
+  std::vector<FileNote> repeated_keys;
   TextPosition place;  // of byte `placed` of the article
   std::size_t placed = 0;
   std::int64_t index = 0;
@@ -105,18 +117,22 @@ struct QuestionReader::Impl {
       const std::string key = taken_value("a member");
       expect(':', "':' behind a member's name");
       skip_blanks(text);
-      if (key == "\"data\"" && here() == '[') break;
+      if (key == kArticles && here() == '[') break;
       taken_value("a value");
     }
     text.skip(1);
   }
 
-  // What follows the list.
+  // What follows the list. Of another one only the first would have been read: the last counts everywhere else.
   void finish() {
     finished = true;
     for (skip_blanks(text); here() == ','; skip_blanks(text)) {
       text.skip(1);
-      taken_value("a member");
+      skip_blanks(text);
+      const TextPosition member = text.position();
+      if (taken_value("a member") == kArticles) {
+        throw InputFault("duplicate_key", member, "expected one member \"data\", got another behind the articles");
+      }
       expect(':', "':' behind a member's name");
       taken_value("a value");
     }
@@ -145,11 +161,24 @@ struct QuestionReader::Impl {
       article.cut_short = text.fault().empty() ? kEndsInsideRecord : text.fault();
     }
     RecordSlice checked = article;  // parsing may change the text
-    parse_record(checked);
+    const std::vector<JsonNote> odd = parse_record(checked).notes;
     place = article.begin;
     placed = next_part = 0;
     split();
+    note_repeated_keys(odd);
     return true;
+  }
+
+  // Those around the article's questions, which are in no record's text.
+  void note_repeated_keys(const std::vector<JsonNote>& odd) {
+    if (parts.size() == 1 && parts[0].misplaced && parts[0].question.data() == article.text.data()) return;
+    for (const JsonNote& note : odd) {
+      if (note.kind != JsonNote::Kind::duplicate_key || in_question(note.field)) continue;
+      repeated_keys.push_back(
+          {"duplicate_key", fmt::format("the article at byte {}, line {}: {}: the key occurs twice "
+                                        "in its object, the last value was taken",
+                                        article.begin.byte_offset, article.begin.line, note.field)});
+    }
   }
 
   void split() {
@@ -201,8 +230,10 @@ bool QuestionReader::next(RecordSlice& slice) {
 }
 
 std::vector<FileNote> QuestionReader::notes() const {
-  if (!impl_->byte_order_mark) return {};
-  return {{"json_syntax", "the file starts with a byte-order mark"}};
+  std::vector<FileNote> notes;
+  if (impl_->byte_order_mark) notes.push_back({"json_syntax", "the file starts with a byte-order mark"});
+  notes.insert(notes.end(), impl_->repeated_keys.begin(), impl_->repeated_keys.end());
+  return notes;
 }
 
 }  // namespace etc::data

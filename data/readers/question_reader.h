@@ -20,10 +20,11 @@ class QuestionReader : public RecordReader, NotCopied {
 
   // The next question, at its own place in the file. An article without a list of paragraphs and a paragraph without a
   // list of questions are given as they stand, for whoever reads records to refuse. Throws InputFault at an article that
-  // is not JSON, and where the file is no such object.
+  // is not JSON, where the file is no such object, and at a second "data" behind the articles.
   bool next(RecordSlice& slice) override;
 
-  std::vector<FileNote> notes() const override;  // a byte-order mark
+  // A byte-order mark; keys that occur twice around the questions. Those within a question its record has.
+  std::vector<FileNote> notes() const override;
 
  private:
   struct Impl;

@@ -46,7 +46,8 @@ struct RecordSlice {
 class InputFault : public Error {
  public:
   InputFault(std::string code, TextPosition where, const std::string& message);
-  // Of JSON: "json_syntax" | "utf8_invalid" | "top_level_not_array" | "gzip_truncated" (lines)
+  // Of JSON: "json_syntax" | "utf8_invalid" | "top_level_not_array" | "gzip_truncated" (lines) | "data_missing" and
+  // "duplicate_key" (questions)
   const std::string& code() const { return code_; }
   const TextPosition& where() const { return where_; }
 

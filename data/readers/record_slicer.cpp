@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "data/readers/json_scan.h"
 #include "data/readers/text_blocks.h"
@@ -40,20 +41,48 @@ bool first_line(TextBlocks& text, std::string_view& line) {
   return false;
 }
 
-// Whether the object that begins on the first line goes on behind it: with a member's name or its own end. Where
-// another record follows, the first is damaged.
-bool goes_on(TextBlocks& text) {
-  const void* end = std::memchr(text.begin(), '\n', text.size());
-  if (end == nullptr) return false;
-  std::size_t at = static_cast<std::size_t>(static_cast<const char*>(end) - text.begin());
-  while ((at < text.size() || text.available(at + 1) > at) && at < kLongestFirstLine && is_blank(text.begin()[at]))
+// The first byte from `at` on that is no blank, counted from the window's begin; nothing where the text ends before it,
+// or it is too far away.
+std::optional<std::size_t> behind_blanks_from(TextBlocks& text, std::size_t at) {
+  while (at < kLongestFirstLine && (at < text.size() || text.available(at + 1) > at)) {
+    if (!is_blank(text.begin()[at])) return at;
     ++at;
-  return at < text.size() && (text.begin()[at] == '"' || text.begin()[at] == '}');
+  }
+  return std::nullopt;
+}
+
+// Whether the object that begins on a first line of `length` bytes goes on behind it: with a member's name or its own
+// end. Where another record follows, the first is damaged.
+bool goes_on(TextBlocks& text, std::size_t length) {
+  const auto at = behind_blanks_from(text, length);
+  return at && (text.begin()[*at] == '"' || text.begin()[*at] == '}');
 }
 
 bool is_whole(std::string_view value) {
   ValueScanner scanner(value.front());
   return scanner.scan(value.data(), value.size()) == value.size() && scanner.whole();
+}
+
+// Whether no object can go on behind this first line as the text does, so that its records are lines of which the first
+// is damaged. That is so where the line ends within a string, or where an object follows in a place for none.
+bool is_damaged_line(TextBlocks& text, std::string_view line) {
+  ValueScanner scanner(line.front());
+  scanner.scan(line.data(), line.size());
+  if (scanner.whole()) return false;  // and another value behind it
+  if (scanner.in_string()) return true;
+  const char last = line.back();
+  const std::size_t length = line.size();
+  const auto next = behind_blanks_from(text, length);  // the window may move, and the line with it
+  if (!next || text.begin()[*next] != '{') return false;
+  if (last != '[' && last != ':' && last != ',') return true;
+  const void* const end = std::memchr(text.begin() + *next, '\n', text.size() - *next);
+  if (end == nullptr) return false;
+  std::string_view second(text.begin() + *next,
+                          static_cast<std::size_t>(static_cast<const char*>(end) - text.begin()) - *next);
+  while (is_blank(second.back())) second.remove_suffix(1);
+  if (!is_whole(second)) return false;
+  const auto third = behind_blanks_from(text, *next + second.size());
+  return third && text.begin()[*third] == '{';
 }
 
 }  // namespace
@@ -79,7 +108,8 @@ struct RecordSlicer::Impl {
     const char c = *text.begin();
     if (c == '{') {
       std::string_view line;
-      layout = first_line(text, line) && is_whole(line) ? Form::lines : Form::values;
+      const bool lines = first_line(text, line) && (is_whole(line) || is_damaged_line(text, line));
+      layout = lines ? Form::lines : Form::values;
       return;
     }
     if (c != '[') {
@@ -103,7 +133,7 @@ struct RecordSlicer::Impl {
     if (*text.begin() == '[') {
       layout = Form::array;
       text.skip(1);
-    } else if (*text.begin() == '{' && first_line(text, line) && !is_whole(line) && goes_on(text)) {
+    } else if (*text.begin() == '{' && first_line(text, line) && !is_whole(line) && goes_on(text, line.size())) {
       layout = Form::values;
     }
   }

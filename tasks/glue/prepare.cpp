@@ -16,6 +16,17 @@ std::int64_t sep_id(const data::Tokenizer& tokenizer) {
   return text::special_id(tokenizer, text::kSepPiece);
 }
 
+// A pair's separators stand in every row, however short its texts are cut.
+void require_room_for_pair(const PrepareConfig& config, const data::Tokenizer& tokenizer) {
+  const DataSetInfo& info = info_of(config.data_set);
+  const std::int64_t least = 2 + text::pair_form(tokenizer).separators;
+  if (info.text_b[0] == '\0' || config.seq_len >= least) return;
+  fail_usage("etc prepare",
+             "seq_len: expected at least {} for {}, whose rows are pairs (with this vocabulary CLS and {} separators), "
+             "got {}",
+             least, info.name, least - 1, config.seq_len);
+}
+
 }  // namespace
 
 const FieldList<PrepareConfig>& prepare_settings() {
@@ -98,6 +109,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
   }
   auto tokenizer =
       text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
+  require_room_for_pair(config, *tokenizer);
   for (const auto id : {cls_id, sep_id}) id(*tokenizer);  // an Error here rather than at the first row
   return std::make_unique<GluePreparation>(config, std::move(tokenizer));
 }

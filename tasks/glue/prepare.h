@@ -29,8 +29,8 @@ struct PrepareConfig : text::CommonSettings {
 
 const FieldList<PrepareConfig>& prepare_settings();
 
-// "CLS a SEP" or "CLS a SEP b SEP" with its segments, at most `most` >= 3 tokens: of a pair the last piece of the longer
-// text goes first, of equal ones b's; a text b without pieces, or left without, is none.
+// "CLS a SEP" or "CLS a SEP b SEP" with its segments, at most `most` tokens, which hold CLS and a pair's separators: of a
+// pair the last piece of the longer text goes first, of equal ones b's; a text b without pieces, or left without, is none.
 struct Sequence {
   std::vector<std::int64_t> ids, segments;
 };

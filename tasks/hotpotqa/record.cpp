@@ -59,6 +59,8 @@ class RecordReader {
                                    prepare::quoted(paragraph.title), first->second));
         }
       }
+      std::int64_t& longest = longest_.try_emplace(paragraph.title, -1).first->second;
+      longest = std::max(longest, std::ssize(paragraph.sentences));
       record_.context.push_back(std::move(paragraph));
     }
   }
@@ -123,19 +125,16 @@ class RecordReader {
       return;
     }
     const SupportingFact fact{fields_.text(element(field, 0), entry[0]), entry[1]};
-    auto& all = *record_.supporting_facts;
-    if (std::find(all.begin(), all.end(), fact) != all.end()) {
+    if (!facts_.insert(fact).second) {
       faults_.warn(field, "sf_duplicate", "the supporting fact is listed twice");
     }
-    all.push_back(fact);
+    record_.supporting_facts->push_back(fact);
     check_fact(fact, field);
   }
 
   void check_fact(const SupportingFact& fact, const std::string& field) {
-    std::int64_t longest = -1;  // sentences of the paragraphs with this title
-    for (const Paragraph& paragraph : record_.context) {
-      if (paragraph.title == fact.title) longest = std::max(longest, std::ssize(paragraph.sentences));
-    }
+    const auto found = longest_.find(fact.title);
+    const std::int64_t longest = found == longest_.end() ? -1 : found->second;
     if (longest < 0) {
       record_.fact_title_unknown = true;
       faults_.warn(element(field, 0), "sf_title_unknown",
@@ -160,6 +159,8 @@ class RecordReader {
   const PrepareConfig& config_;
   prepare::FaultList& faults_;
   Record record_;
+  std::map<std::string, std::int64_t> longest_;  // sentences of the longest paragraph with a title
+  std::set<SupportingFact> facts_;               // that were read
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/integers.h"
-#include "tasks/openkp/phrases.h"
+#include "tasks/openkp/phrase_search.h"
 
 namespace etc::openkp {
 
@@ -18,13 +18,14 @@ std::int64_t spaces(std::string_view text) {
 class ElementLayout {
  public:
   ElementLayout(const std::vector<std::string>& keys, const data::Tokenizer& tokenizer, const PrepareConfig& config)
-      : tokenizer_(tokenizer), config_(config) {
-    f_.missing_keys = keys;
-  }
+      : tokenizer_(tokenizer), config_(config), keys_(keys), search_(keys), missing_(keys.size()) {}
 
   Features build(const std::vector<Element>& elements) {
     for (const Element& e : elements) {
       if (!add(e.text)) break;
+    }
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      if (!search_.found(i)) f_.missing_keys.push_back(keys_[i]);
     }
     return std::move(f_);
   }
@@ -40,7 +41,7 @@ class ElementLayout {
     });
     const std::int64_t tokens = std::ssize(f_.long_token_ids) + std::ssize(ids_);
     if (f_.num_globals >= config_.global_max_length || tokens > config_.long_max_length) return false;
-    if (!f_.missing_keys.empty() || config_.first_occurrence) look_at_words(data::lower_case(text));
+    if (missing_ > 0 || config_.first_occurrence) look_at_words(data::lower_case(text));
     f_.long_token_ids.insert(f_.long_token_ids.end(), ids_.begin(), ids_.end());
     f_.long_vdom_idx.insert(f_.long_vdom_idx.end(), ids_.size(), f_.num_globals);
     std::size_t begin = 0;
@@ -56,18 +57,19 @@ class ElementLayout {
 
   // Of the element that begins at word num_words.
   void look_at_words(std::string_view lower_text) {
-    std::erase_if(f_.missing_keys, [&](const std::string& key) {
-      const std::size_t at = find_words(key, lower_text);
-      if (at == std::string_view::npos) return false;
-      f_.labels.push_back({f_.num_words + spaces(lower_text.substr(0, at)), spaces(key) + 1});
-      return true;
-    });
+    for (const auto& [key, word] : search_.find_new(lower_text)) {
+      f_.labels.push_back({f_.num_words + static_cast<std::int64_t>(word), spaces(keys_[key]) + 1});
+      --missing_;
+    }
     if (!config_.first_occurrence) return;
     for_each_word_of(lower_text, [&](std::string_view word) { f_.lower_words.emplace_back(word); });
   }
 
   const data::Tokenizer& tokenizer_;
   const PrepareConfig& config_;
+  const std::vector<std::string>& keys_;
+  PhraseSearch search_;
+  std::size_t missing_;                 // keys that were not found yet
   std::vector<std::int32_t> ids_;       // of the element's words, one after the other
   std::vector<std::size_t> word_ends_;  // of each word in ids_
   Features f_;

@@ -33,8 +33,8 @@ std::vector<std::string> key_strings(const std::vector<Phrase>& phrases);
 
 // Takes whole elements (or, with fixed blocks, words of the text) in order until the next would exceed L tokens or G
 // globals; no smaller one behind it is looked for. Key strings are looked for in what was kept: padded by spaces inside
-// one element, or, with fixed blocks, anywhere in the text up to the last word with a token. Cost: linear in the text,
-// times the number of key strings.
+// one element, or, with fixed blocks, anywhere in the text up to the last word with a token. Cost: linear in the
+// text, with fixed blocks times the number of key strings.
 Features lay_out(const Page& page, const std::vector<std::string>& keys, const data::Tokenizer& tokenizer,
                  const PrepareConfig& config);
 

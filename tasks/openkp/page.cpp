@@ -164,14 +164,14 @@ class PageReader {
     Element& e = page_.elements.emplace_back();
     if (text != nullptr) e.text = fields_.text(field.member("text"), *text);
     const bool boxes = feature != nullptr && read_boxes(*feature, field.member("feature"), e);
-    if (text == nullptr || start == nullptr || end == nullptr) return false;
-    const bool tiles = check_tiling(*start, *end, field, e.text);
+    const bool placed = text != nullptr && start != nullptr && end != nullptr;
+    const bool tiles = placed && check_tiling(*start, *end, field, e.text);
     if (id != nullptr) check_id(*id, field);
     return boxes && tiles;
   }
 
   void check_id(const Json& id, const FieldPath& field) {
-    if (page_.elements.size() == 1) first_id_ = id;
+    if (first_id_.is_null()) first_id_ = id;
     if (id == first_id_) return;
     faults_.warn(field.member("Id").words(), "vdom_id_mixed",
                  fmt::format("{} differs from the first element's", json_line(id)));
@@ -343,7 +343,7 @@ class PageReader {
   std::vector<std::string_view> words_;  // see words()
   std::int64_t word_ = 0;                // where the next element must start,
   std::size_t byte_ = 0;                 // and the byte where it does; behind the last word one more than the text has
-  Json first_id_;
+  Json first_id_;                        // null before an element had one
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tasks/openkp/phrases.h"
 
 #include "data/text/unicode.h"
+#include "tasks/openkp/phrase_search.h"
 
 namespace etc::openkp {
 
@@ -25,14 +26,6 @@ std::string phrase_text(const Phrase& phrase) {
   return text;
 }
 
-std::size_t find_words(std::string_view key, std::string_view text) {
-  for (std::size_t at = 0; (at = text.find(key, at)) != std::string_view::npos; ++at) {
-    const std::size_t end = at + key.size();
-    if ((at == 0 || text[at - 1] == ' ') && (end == text.size() || text[end] == ' ')) return at;
-  }
-  return std::string_view::npos;
-}
-
 bool occurs_in_text(std::string_view phrase, std::string_view lower_text) {
   if (phrase.empty()) {
     return lower_text.empty() || lower_text.ends_with(' ') || lower_text.find("  ") != std::string_view::npos;
@@ -48,11 +41,32 @@ bool occurs_in_text(std::string_view phrase, std::string_view lower_text) {
   return false;
 }
 
+std::vector<bool> occur_in_text(const std::vector<std::string>& phrases, std::string_view lower_text) {
+  std::vector<std::string> lower;
+  for (const std::string& phrase : phrases) lower.push_back(data::lower_case(phrase));
+  PhraseSearch search(lower);
+  search.find_new(lower_text);
+  const bool empty_occurs = occurs_in_text("", lower_text);
+  std::vector<bool> occur;
+  for (std::size_t i = 0; i < phrases.size(); ++i) {
+    if (phrases[i].empty()) {
+      occur.push_back(empty_occurs);
+    } else if (data::to_code_points(phrases[i]).size() == data::to_code_points(lower[i]).size()) {
+      occur.push_back(search.found(i));
+    } else {
+      occur.push_back(occurs_in_text(phrases[i], lower_text));  // its end is elsewhere; rare
+    }
+  }
+  return occur;
+}
+
 std::vector<std::size_t> valid_phrases(const std::vector<Phrase>& phrases, std::string_view text) {
-  const std::string lower_text = data::lower_case(text);
+  std::vector<std::string> texts;
+  for (const Phrase& phrase : phrases) texts.push_back(phrase_text(phrase));
+  const std::vector<bool> occur = occur_in_text(texts, data::lower_case(text));
   std::vector<std::size_t> valid;
   for (std::size_t i = 0; i < phrases.size(); ++i) {
-    if (occurs_in_text(phrase_text(phrases[i]), lower_text)) valid.push_back(i);
+    if (occur[i]) valid.push_back(i);
   }
   return valid;
 }

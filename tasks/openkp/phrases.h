@@ -12,13 +12,12 @@ namespace etc::openkp {
 // The phrase as one text: words stripped, empty ones left out, joined by one space.
 std::string phrase_text(const Phrase& phrase);
 
-// Byte at which `key` stands first in `text` as whole words: between spaces, or the text's ends; npos: nowhere.
-std::size_t find_words(std::string_view key, std::string_view text);
-
 // Whether the phrase occurs in the text as whole words, both lower-cased; an empty one occurs where the text is empty,
 // ends in a space or has two in a row.
 //   lower_text   the whole text, lower-cased
 bool occurs_in_text(std::string_view phrase, std::string_view lower_text);
+// The same of each of many phrases, in one pass over the text.
+std::vector<bool> occur_in_text(const std::vector<std::string>& phrases, std::string_view lower_text);
 
 // Indices of the valid phrases, in order.
 std::vector<std::size_t> valid_phrases(const std::vector<Phrase>& phrases, std::string_view text);

@@ -4,6 +4,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "tasks/openkp/phrase_search.h"
 #include "tasks/openkp/phrases.h"
 #include "tasks/openkp/schema.h"
 #include "tasks/text/record_fields.h"
@@ -78,15 +79,13 @@ void check_labels(const Page& page, const Features& f, bool any_key, const Prepa
     }
   }
   if (f.missing_keys.empty()) return;
-  const std::string lower_text = data::lower_case(page.text);
-  for (const std::string& key : f.missing_keys) {
-    const auto holds = [&](const Element& e) {
-      return find_words(key, data::lower_case(e.text)) != std::string_view::npos;
-    };
-    if (occurs_in_text(key, lower_text) && std::none_of(page.elements.begin(), page.elements.end(), holds)) {
-      faults.warn("KeyPhrases", "key_phrase_crosses_vdom",
-                  prepare::quoted(key) + " is in the text, but not inside one element");
-    }
+  const std::vector<bool> in_text = occur_in_text(f.missing_keys, data::lower_case(page.text));
+  PhraseSearch in_elements(f.missing_keys);
+  for (const Element& e : page.elements) in_elements.find_new(data::lower_case(e.text));
+  for (std::size_t i = 0; i < f.missing_keys.size(); ++i) {
+    if (!in_text[i] || in_elements.found(i)) continue;
+    faults.warn("KeyPhrases", "key_phrase_crosses_vdom",
+                prepare::quoted(f.missing_keys[i]) + " is in the text, but not inside one element");
   }
 }
 

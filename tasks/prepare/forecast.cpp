@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 // Where the beginning of an input ends: at the first of these that is reached, or at its end.
 struct Cut {
   std::int64_t bytes = kAll, lines = kAll;
+  bool whole_lines = false;  // by bytes: behind the last whole line, however much is left out
 };
 
 struct Beginning {
@@ -48,7 +51,7 @@ std::size_t before_line_end(const char* begin, std::size_t size, std::int64_t& l
   return static_cast<std::size_t>(at - begin);
 }
 
-// The beginning of an input, uncompressed, as a file. By bytes it ends with a line where it has line ends at all: one
+// The beginning of an input, uncompressed, as a file. By bytes it ends with a line where that leaves out little: one
 // long array of records is cut anywhere, and the record at the cut is lost.
 Beginning copy_beginning(const fs::path& input, const Cut& cut, const fs::path& to) {
   constexpr std::size_t kBlock = 1 << 20;
@@ -65,7 +68,8 @@ Beginning copy_beginning(const fs::path& input, const Cut& cut, const fs::path& 
   if (!text.empty()) found.packing = static_cast<double>(text.size()) / static_cast<double>(stream.position());
   if (!found.whole) {
     if (std::ssize(text) > cut.bytes) text.resize(static_cast<std::size_t>(cut.bytes));
-    if (const std::size_t last = text.rfind('\n'); last != std::string::npos) text.resize(last + 1);
+    const std::size_t lines_end = text.rfind('\n') + 1;  // 0: there is no line end
+    if (lines_end > 0 && (cut.whole_lines || text.size() - lines_end <= text.size() / 4)) text.resize(lines_end);
     found.lines = std::count(text.begin(), text.end(), '\n');
   }
   found.bytes = std::ssize(text);
@@ -85,9 +89,26 @@ void check(const Preparation& preparation, const RunOptions& options) {
 
 // Copies of the inputs' beginnings, and how large the inputs are beside them.
 struct Sample {
-  RunOptions options;         // of a run over the copies
-  std::int64_t bytes = 0;     // of the copies of inputs
-  std::int64_t of_bytes = 0;  // of all inputs, uncompressed; of compressed ones taken to be packed as the sample is
+  RunOptions options = {};  // of a run over the copies
+  // Bytes of each copy, and of each input: uncompressed, and of those that are compressed taken to be packed as the
+  // sample is.
+  std::vector<double> copied = {}, inputs = {};
+  PartsRoom parts = {};  // that the run takes
+
+  std::int64_t bytes() const { return static_cast<std::int64_t>(sum(copied)); }
+  std::int64_t of_bytes() const { return std::max(bytes(), static_cast<std::int64_t>(sum(inputs))); }
+
+  // What the run over all inputs needs for parts: of all but the last, or of all.
+  std::int64_t bytes_of_all_parts() const {
+    const double sampled = sum({copied.data(), parts.inputs});
+    const std::size_t without = copied.size() - parts.inputs;
+    return sampled == 0 ? 0
+                        : static_cast<std::int64_t>(static_cast<double>(parts.bytes) / sampled *
+                                                    sum({inputs.data(), inputs.size() - without}));
+  }
+
+ private:
+  static double sum(std::span<const double> numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 };
 
 Sample make_sample(const RunOptions& options, std::int64_t bytes, const fs::path& folder) {
@@ -98,28 +119,26 @@ Sample make_sample(const RunOptions& options, std::int64_t bytes, const fs::path
   sample.options.report = folder / "report.jsonl";
   sample.options.strict = false;
   const std::int64_t most_of_one = options.inputs.size() > 1 ? bytes / 2 : bytes;
-  double expected = 0;                  // uncompressed bytes of the inputs that the sample has something of
-  std::int64_t stored = 0, others = 0;  // bytes of their files, and of the other inputs' files
-  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
-    const auto size = static_cast<std::int64_t>(fs::file_size(options.inputs[i]));
-    if (sample.bytes >= bytes) {
-      others += size;
-      continue;
-    }
+  double stored = 0;  // bytes of the files that the sample has something of
+  for (std::size_t i = 0; i < options.inputs.size() && sample.bytes() < bytes; ++i) {
+    const auto size = static_cast<double>(fs::file_size(options.inputs[i]));
     // Faults of records name their file without its folder: it keeps its name.
     const fs::path copy = folder / fmt::format("input{}", i) / options.inputs[i].filename();
-    const Beginning beginning = copy_beginning(options.inputs[i], {.bytes = most_of_one}, copy);
+    const Cut cut{.bytes = most_of_one, .whole_lines = !options.targets.empty()};
+    const Beginning beginning = copy_beginning(options.inputs[i], cut, copy);
     sample.options.inputs.push_back(copy);
-    sample.bytes += beginning.bytes;
+    sample.copied.push_back(static_cast<double>(beginning.bytes));
     stored += size;
-    expected += beginning.whole ? static_cast<double>(beginning.bytes) : beginning.packing * static_cast<double>(size);
+    sample.inputs.push_back(beginning.whole ? sample.copied.back() : beginning.packing * size);
     if (options.targets.empty()) continue;
     const fs::path target = folder / fmt::format("target{}", i) / options.targets[i].filename();
     copy_beginning(options.targets[i], beginning.whole ? Cut{} : Cut{.lines = beginning.lines}, target);
     sample.options.targets.push_back(target);
   }
-  if (stored > 0) expected *= 1 + static_cast<double>(others) / static_cast<double>(stored);
-  sample.of_bytes = std::max(sample.bytes, static_cast<std::int64_t>(expected));
+  const double packing = stored > 0 ? std::accumulate(sample.inputs.begin(), sample.inputs.end(), 0.0) / stored : 1;
+  for (std::size_t i = sample.inputs.size(); i < options.inputs.size(); ++i) {
+    sample.inputs.push_back(packing * static_cast<double>(fs::file_size(options.inputs[i])));
+  }
   return sample;
 }
 
@@ -157,7 +176,8 @@ Counts run_over_copies(const Preparation& preparation, const RunOptions& options
 Forecast forecast(const Preparation& preparation, const RunOptions& options, std::int64_t sample_bytes) {
   check(preparation, options);
   const AtomicFolder folder(fs::temp_directory_path() / "etc_prepare_forecast", OldFiles::drop);
-  const Sample sample = make_sample(options, sample_bytes, folder.path());
+  Sample sample = make_sample(options, sample_bytes, folder.path());
+  sample.options.parts_room = &sample.parts;
   const ProgressReceiver unseen([](const ProgressReport&) {});
   memory_ledger::reset_peak();
   reset_process_peak();
@@ -165,15 +185,17 @@ Forecast forecast(const Preparation& preparation, const RunOptions& options, std
   const Counts counts = run_over_copies(preparation, options, sample.options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (counts.records == 0) {
-    fail("etc prepare", "expected a record in the first {} bytes of the input, found none", sample.bytes);
+    fail("etc prepare", "expected a record in the first {} bytes of the input, found none", sample.bytes());
   }
   Forecast expected;
   expected.memory = measured_memory(Device::cpu);
-  expected.sample = {sample.bytes, counts.records, counts.examples};
-  const double times = static_cast<double>(sample.of_bytes) / static_cast<double>(sample.bytes);
+  expected.sample = {sample.bytes(), counts.records, counts.examples};
+  const double times = static_cast<double>(sample.of_bytes()) / static_cast<double>(sample.bytes());
   const auto of_all = [&](auto value) { return static_cast<std::int64_t>(times * static_cast<double>(value)); };
-  expected.all = {sample.of_bytes, of_all(counts.records), of_all(counts.examples)};
+  expected.all = {sample.of_bytes(), of_all(counts.records), of_all(counts.examples)};
   expected.output_bytes = of_all(fs::file_size(sample.options.output));
+  expected.disk_bytes =
+      expected.output_bytes + of_all(fs::file_size(sample.options.report)) + sample.bytes_of_all_parts();
   expected.seconds = times * taken.count();
   expected.memory.beside += preparation.kept_bytes(expected.all) - preparation.kept_bytes(expected.sample);
   return expected;

@@ -14,6 +14,7 @@ namespace etc::prepare {
 struct Forecast {
   InputSize sample, all;  // equal where the inputs are so short that all of them was prepared
   std::int64_t output_bytes = 0;
+  std::int64_t disk_bytes = 0;  // the most while it is made: with its report and the finished parts beside it
   double seconds = 0;
   ProcessMemory memory;  // of the process: the peak
 };

@@ -41,13 +41,14 @@ Counts PartedRun::lead() {
   const Sink output{writer, report};
   for (std::size_t i = 0; i < last; ++i) take_part(i, output);
   call_helpers(true);
-  Counts counts = prepare_input(last, output, sources_[last].sha256.empty() ? &sources_[last] : nullptr);
+  Counts counts = prepare_input(last, output, stream_source(last));
   progress_->finish();
   Counts all = done_;
   all.add(counts);
   check(all);
   writer.finish(sources_, all.records, all.rejected, all.dropped);
   report.finish();
+  if (options_.parts_room != nullptr) *options_.parts_room = {parts_.bytes(), last};
   parts_.remove();
   return all;
 }
@@ -79,6 +80,7 @@ void PartedRun::finish_part(std::size_t i) {
   const PartFiles files = part_files(i);
   std::optional<Counts> counts = parts_.finished(files);
   if (counts) {
+    check_part_strictly(*counts, options_);
     log::info("prepare: {} is finished from an earlier run", sources_[i].name);
     parts_.reading([&] { found_part(i); });
     call_helpers(false);

@@ -54,7 +54,11 @@ class PartedRun : NotCopied {
   bool is_last(std::size_t i) const { return i + 1 == options_.inputs.size(); }
   PartFiles part_files(std::size_t i) const;
   const std::vector<data::SourceFile>& sources() const { return sources_; }  // inputs, then targets
-  std::int64_t bytes_of_inputs() const { return input_bytes_; }              // 0 when one is a stream
+  // What of these gets its size and hash while it is read, since it can be read only once; null for a file.
+  data::SourceFile* stream_source(std::size_t index) {
+    return sources_[index].sha256.empty() ? &sources_[index] : nullptr;
+  }
+  std::int64_t bytes_of_inputs() const { return input_bytes_; }  // 0 when one is a stream
   ProgressUnit unit() const { return unit_; }
   const Counts& counts_before() const { return done_; }  // of the inputs before this one
   // What a walk over an input calls with the bytes read so far.

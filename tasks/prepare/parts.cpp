@@ -123,14 +123,25 @@ void Parts::fail_to_read(const Error& error) const {
                           folder_.string()));
 }
 
-void Parts::remove() {
-  if (!take()) return;
-  std::error_code ignored;  // a part left behind costs room, not correctness
+std::vector<std::filesystem::path> Parts::files() const {
+  std::error_code ignored;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
     if (is_part(entry.path().filename())) files.push_back(entry.path());
   }
-  for (const auto& file : files) std::filesystem::remove(file, ignored);
+  return files;
+}
+
+std::int64_t Parts::bytes() const {
+  std::int64_t all = 0;
+  for (const auto& file : files()) all += static_cast<std::int64_t>(std::filesystem::file_size(file));
+  return all;
+}
+
+void Parts::remove() {
+  if (!take()) return;
+  std::error_code ignored;  // a part left behind costs room, not correctness
+  for (const auto& file : files()) std::filesystem::remove(file, ignored);
   let_go();
 }
 

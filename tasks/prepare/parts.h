@@ -62,12 +62,15 @@ class Parts : NotCopied {
   }
   [[noreturn]] void fail_to_read(const Error& error) const;
 
+  std::int64_t bytes() const;  // of the files of all parts
+
   // All parts, and the folder unless somebody put other files there. Where hold() was not called: unless another run does
   // hold them.
   void remove();
 
  private:
-  bool take();  // the lock, or nothing
+  std::vector<std::filesystem::path> files() const;  // of all parts
+  bool take();                                       // the lock, or nothing
   void let_go();
 
   std::filesystem::path folder_;

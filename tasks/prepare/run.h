@@ -14,6 +14,12 @@ namespace etc::prepare {
 
 inline constexpr const char* kSplits[] = {"train", "dev", "test"};  // test: answers may be missing
 
+// What finished parts take beside the output when that is complete: never more, for they only grow until then.
+struct PartsRoom {
+  std::int64_t bytes = 0;
+  std::size_t inputs = 0;  // how many of the inputs they are of, from the first on
+};
+
 struct RunOptions {
   std::vector<std::filesystem::path> inputs;
   std::vector<std::filesystem::path> targets;  // of InputKind::parallel_texts: a translation of each input, or none
@@ -24,6 +30,7 @@ struct RunOptions {
   bool strict = false;                // the first rejected record ends the run with an Error, and nothing is written
   bool list_truncated = false;        // rows for shortened records, too
   Communicator* processes = nullptr;  // that share the work; null: one. See run()
+  PartsRoom* parts_room = nullptr;    // for the forecast: gets that of this run; null: not wanted
 };
 
 // A preparation's own way from the inputs to output and report (Preparation::whole_run). Keeps run()'s promises: both

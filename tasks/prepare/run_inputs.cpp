@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kWithoutStrict = "(without --strict it is reported and left out)";
+
 data::SourceFile source_of(const fs::path& input) {
   if (input == data::kStandardInput) return {data::raw_file_text(input), 0, ""};
   if (is_stream(input)) return {input.filename().string(), 0, ""};
@@ -171,10 +173,14 @@ void InputFaults::add_end(const PassEnd& end, const char* unit) {
 void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults) {
   for (const data::Fault& row : faults.rows()) {
     if (row.severity != data::Severity::reject) continue;
-    fail("prepare", "{}: record {}: {}: {}: {} (without --strict it is reported and left out)", file, record, row.field,
-         row.code, row.message);
+    fail("prepare", "{}: record {}: {}: {}: {} {}", file, record, row.field, row.code, row.message, kWithoutStrict);
   }
   fail("prepare", "{}: record {} is rejected", file, record);
+}
+
+void check_part_strictly(const Counts& part, const RunOptions& options) {
+  if (!options.strict || part.rejected == 0) return;
+  fail("prepare", "{} {}", part.first_rejected, kWithoutStrict);
 }
 
 }  // namespace etc::prepare

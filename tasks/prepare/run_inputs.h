@@ -66,5 +66,7 @@ class InputFaults {
 
 // The Error that ends a run with RunOptions::strict at a rejected record of this file.
 [[noreturn]] void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults);
+// The same of a part from an earlier run without it: throws where a record of the part was rejected.
+void check_part_strictly(const Counts& part, const RunOptions& options);
 
 }  // namespace etc::prepare

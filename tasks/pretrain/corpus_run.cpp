@@ -96,6 +96,7 @@ class CorpusRun {
     } catch (const NumberFileError& error) {
       parts_.fail_to_read(error);
     }
+    if (options_.parts_room != nullptr) *options_.parts_room = {parts_.bytes(), sources_.size()};
     parts_.remove();
     return counts_;
   }
@@ -128,6 +129,7 @@ class CorpusRun {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       std::optional<Counts> counts = finished[i];
       if (counts) {
+        prepare::check_part_strictly(*counts, options_);
         log::info("prepare: {} is cut into pieces from an earlier run", sources_[i].name);
       } else {
         counts = cut_text(i, [&](std::int64_t read) { progress.update((before + read) / unit.bytes); });

@@ -58,6 +58,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
         "model, whose pieces are no parts of the words that answers are made of",
         vocab.string(), tokenizer->kind());
   }
+  require_room_for_text(config, text::pair_form(*tokenizer).separators);
   // An Error here rather than per record.
   for (const auto& special : {text::kClsPiece, text::kSepPiece}) text::special_id(*tokenizer, special);
   return std::make_unique<SquadPreparation>(config, std::move(tokenizer));

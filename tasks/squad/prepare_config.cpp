@@ -24,13 +24,17 @@ const FieldList<PrepareConfig>& prepare_settings() {
 
 PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels) {
   PrepareConfig config = text::read_settings(prepare_settings(), settings, labels);
-  if (config.seq_len <= config.question_len + 3) {
-    fail_usage("etc prepare",
-               "seq_len: expected more than question_len + 3 = {}, got {} (a window holds CLS, the question, two "
-               "separators and some text)",
-               config.question_len + 3, config.seq_len);
-  }
+  require_room_for_text(config, 1);  // any vocabulary has one at least
   return config;
+}
+
+void require_room_for_text(const PrepareConfig& config, std::int64_t separators) {
+  const std::int64_t others = 2 + separators;  // CLS, the separators, and one behind the text
+  if (config.seq_len > config.question_len + others) return;
+  fail_usage("etc prepare",
+             "seq_len: expected more than question_len + {} = {}, got {} (a window holds CLS, the question, {} "
+             "separators and some text)",
+             others, config.question_len + others, config.seq_len, separators == 1 ? "two" : "three");
 }
 
 }  // namespace etc::squad

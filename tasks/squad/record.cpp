@@ -1,5 +1,7 @@
 #include "tasks/squad/record.h"
 
+#include <algorithm>
+
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "tasks/text/record_fields.h"
@@ -7,6 +9,16 @@
 namespace etc::squad {
 
 namespace {
+
+// No context is so long: with what lies beyond, an answer's length would overflow.
+constexpr std::int64_t kFarthestStart = std::int64_t{1} << 62;
+
+std::int64_t clamped_start(const Json& start) {
+  if (start.is_number_unsigned()) {
+    return static_cast<std::int64_t>(std::min(start.get<std::uint64_t>(), static_cast<std::uint64_t>(kFarthestStart)));
+  }
+  return std::clamp(start.get<std::int64_t>(), -kFarthestStart, kFarthestStart);
+}
 
 class RecordReader {
  public:
@@ -69,8 +81,7 @@ class RecordReader {
       } else if (!start->is_number_integer()) {
         fields_.wrong_type(field.member("answer_start"), "an integer", *start);
       } else {
-        const bool representable = !start->is_number_unsigned() || start->get<std::uint64_t>() < std::uint64_t{1} << 62;
-        answer.start = representable ? start->get<std::int64_t>() : std::int64_t{1} << 62;
+        answer.start = clamped_start(*start);
       }
     }
     record_.answers.push_back(std::move(answer));

@@ -56,6 +56,7 @@ Question question_of(const Record& record, const data::Tokenizer& tokenizer, con
 }  // namespace
 
 std::vector<Window> cut_windows(std::int64_t pieces, std::int64_t most, std::int64_t stride) {
+  if (most < 1) fail("prepare", "a window without room for text: expected one piece at least, got {}", most);
   std::vector<Window> windows;
   for (std::int64_t start = 0; start < pieces;) {
     const std::int64_t length = std::min(pieces - start, most);

@@ -19,7 +19,7 @@ struct Window {
 };
 
 // Windows of at most `most` >= 1 pieces, each `stride` behind the one before or, where that is shorter, its length; the
-// last ends at the text's end. No piece: no window.
+// last ends at the text's end. No piece: no window. Throws Error for another `most`.
 std::vector<Window> cut_windows(std::int64_t pieces, std::int64_t most, std::int64_t stride);
 
 // The window of each piece in which it has most context: the largest min(left, right) + 0.01·length of those that hold

@@ -46,6 +46,7 @@ bool RecordFields::is_known(const std::string& field) const {
 void RecordFields::report_notes() {
   using Kind = data::JsonNote::Kind;
   for (const data::JsonNote& note : raw_.notes) {
+    if (note.kind == Kind::unpaired_surrogate) unpaired_surrogates_.insert(note.field);
     if (note.kind == Kind::duplicate_key) {
       faults_.warn(note.field, "duplicate_key", "the key occurs twice in its object, the last value was taken");
     } else if (note.kind == Kind::unpaired_surrogate && is_known(note.field)) {
@@ -58,12 +59,6 @@ void RecordFields::count_unknown_keys() {
   for (const auto& [key, value] : raw_.value.items()) {
     if (!is_known(key)) faults_.count("unknown_key " + key);
   }
-}
-
-bool RecordFields::has_unpaired_surrogate(const std::string& field) const {
-  return std::any_of(raw_.notes.begin(), raw_.notes.end(), [&](const data::JsonNote& note) {
-    return note.kind == data::JsonNote::Kind::unpaired_surrogate && note.field == field;
-  });
 }
 
 const Json* RecordFields::find(const char* key) const {
@@ -96,7 +91,7 @@ void RecordFields::check_text(const FieldPath& field, std::string_view text) {
   if (text.find('\0') != std::string_view::npos) {
     faults_.warn(field.words(), "bad_character", "the text holds U+0000");
   }
-  if (text.find("\uFFFD") != std::string_view::npos && !has_unpaired_surrogate(field.words())) {
+  if (text.find("\uFFFD") != std::string_view::npos && !unpaired_surrogates_.contains(field.words())) {
     faults_.warn(field.words(), "bad_character",
                  "the text holds U+FFFD: a character was lost before this file was written");
   }

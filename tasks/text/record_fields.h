@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "data/readers/json_record.h"
@@ -61,11 +62,11 @@ class RecordFields {
   bool is_known(const std::string& field) const;
   void report_notes();
   void count_unknown_keys();
-  bool has_unpaired_surrogate(const std::string& field) const;
 
   const data::JsonRecord& raw_;
   std::vector<std::string> known_keys_;
   prepare::FaultList& faults_;
+  std::unordered_set<std::string_view> unpaired_surrogates_;  // fields
 };
 
 }  // namespace etc::text

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "data/readers/parallel_lines.h"
+#include "data/text/sha256.h"
 #include "etc_core/base/log.h"
+#include "etc_core/base/not_copied.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/prepare/parted_run.h"
 
@@ -16,16 +18,36 @@ namespace {
 
 using prepare::Counts;
 
+// A target that is read only once, hashed on the way.
+class TargetStream : NotCopied {
+ public:
+  explicit TargetStream(const std::filesystem::path& path) : stream_(path) { stream_.hash_into(hash_); }
+
+  data::ByteStream& stream() { return stream_; }
+  // Reads what is left of it.
+  void finish(data::SourceFile& source) {
+    stream_.read_rest();
+    source.bytes = stream_.position();
+    source.sha256 = hash_.hex();
+  }
+
+ private:
+  data::ByteStream stream_;
+  data::Sha256 hash_;
+};
+
 // The preparation of one pair of files.
 class FilePair final : public prepare::Preparation {
  public:
-  FilePair(const prepare::Preparation& all, std::optional<std::filesystem::path> target)
-      : all_(all), target_(std::move(target)) {}
+  // stream: of the target; null: a file, which every walk opens.
+  FilePair(const prepare::Preparation& all, std::optional<std::filesystem::path> target, data::ByteStream* stream)
+      : all_(all), target_(std::move(target)), target_stream_(stream) {}
 
   const data::Schema& schema() const override { return all_.schema(); }
   const std::string& vocab_sha256() const override { return all_.vocab_sha256(); }
   Json preprocess_config() const override { return all_.preprocess_config(); }
   std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override {
+    if (target_stream_ != nullptr) return std::make_unique<data::ParallelLines>(stream, *target_stream_, *target_);
     return std::make_unique<data::ParallelLines>(stream, target_);
   }
   prepare::Converted convert_record(data::RecordSlice& record) const override { return all_.convert_record(record); }
@@ -33,6 +55,7 @@ class FilePair final : public prepare::Preparation {
  private:
   const prepare::Preparation& all_;
   std::optional<std::filesystem::path> target_;
+  data::ByteStream* target_stream_;
 };
 
 constexpr const char* kUnknown = "ignored unknown_piece";
@@ -48,9 +71,14 @@ class PairRun final : public prepare::PartedRun {
       : PartedRun(preparation, labelled_by_targets(options)), unknown_id_(unknown_id) {}
 
  private:
-  FilePair pair(std::size_t i) const {
-    if (options_.targets.empty()) return {preparation_, std::nullopt};
-    return {preparation_, options_.targets[i]};
+  FilePair pair(std::size_t i, data::ByteStream* target = nullptr) const {
+    if (options_.targets.empty()) return {preparation_, std::nullopt, nullptr};
+    return {preparation_, options_.targets[i], target};
+  }
+
+  // Null: there is none, or a file.
+  data::SourceFile* target_source(std::size_t i) {
+    return options_.targets.empty() ? nullptr : stream_source(options_.inputs.size() + i);
   }
 
   Counts prepare_input(std::size_t i, const prepare::Sink& sink, data::SourceFile* source) override {
@@ -65,7 +93,12 @@ class PairRun final : public prepare::PartedRun {
     };
     callbacks.source = source;
     callbacks.processes = options_.processes;
-    take_end(i, prepare::pass_over_file(pair(i), options_.inputs[i], callbacks), "pairs", sink, faults);
+    data::SourceFile* const once = target_source(i);
+    std::optional<TargetStream> target;
+    if (once != nullptr) target.emplace(options_.targets[i]);
+    const FilePair both = pair(i, target ? &target->stream() : nullptr);
+    take_end(i, prepare::pass_over_file(both, options_.inputs[i], callbacks), "pairs", sink, faults);
+    if (target) target->finish(*once);
     return counts;
   }
 

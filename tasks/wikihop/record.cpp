@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "data/text/unicode.h"
 #include "tasks/wikihop/decode.h"
@@ -44,6 +46,7 @@ class RecordReader {
 
   void report_notes() {
     for (const JsonNote& note : raw_.notes) {
+      if (note.kind == JsonNote::Kind::unpaired_surrogate) unpaired_surrogates_.insert(note.field);
       if (note.kind == JsonNote::Kind::duplicate_key) {
         faults_.warn(note.field, "duplicate_key", "the key occurs twice in its object, the last value was taken");
       } else if (note.kind == JsonNote::Kind::unpaired_surrogate && is_known(note.field)) {
@@ -52,16 +55,10 @@ class RecordReader {
     }
   }
 
-  bool has_unpaired_surrogate(const std::string& field) const {
-    return std::any_of(raw_.notes.begin(), raw_.notes.end(), [&](const JsonNote& note) {
-      return note.kind == JsonNote::Kind::unpaired_surrogate && note.field == field;
-    });
-  }
-
   void check_characters(const std::string& field, const std::string& text) {
     const bool zero = text.find('\0') != std::string::npos;
     if (zero) faults_.warn(field, "bad_character", "the text holds U+0000");
-    if (text.find("\uFFFD") != std::string::npos && !has_unpaired_surrogate(field)) {
+    if (text.find("\uFFFD") != std::string::npos && !unpaired_surrogates_.contains(field)) {
       faults_.warn(field, "bad_character", "the text holds U+FFFD: a character was lost before this file was written");
     }
   }
@@ -112,6 +109,8 @@ class RecordReader {
     const Json* candidates = required("candidates", Json::value_t::array);
     if (candidates == nullptr) return;
     has_candidates_ = true;
+    record_.candidates.reserve(candidates->size());             // its texts stay where they are,
+    std::unordered_map<std::string_view, std::size_t> numbers;  // so that these views of them last
     for (std::size_t i = 0; i < candidates->size(); ++i) {
       const Json& value = (*candidates)[i];
       const std::string field = element("candidates", i);
@@ -123,14 +122,14 @@ class RecordReader {
       check_characters(field, text);
       std::string candidate = normalised_answer(text);
       if (candidate.empty()) faults_.reject(field, "candidate_empty", "candidate is empty after trimming");
-      const auto& seen = record_.candidates;
-      const auto equal = std::find(seen.begin(), seen.end(), candidate);
-      if (equal != seen.end() && !candidate.empty()) {
-        record_.equal_candidates = true;
-        faults_.warn(field, "candidate_duplicate",
-                     fmt::format("equals candidates[{}] after trimming and lower-casing", equal - seen.begin()));
-      }
+      const std::size_t number = record_.candidates.size();
       record_.candidates.push_back(std::move(candidate));
+      if (record_.candidates.back().empty()) continue;
+      const auto [equal, fresh] = numbers.try_emplace(record_.candidates.back(), number);
+      if (fresh) continue;
+      record_.equal_candidates = true;
+      faults_.warn(field, "candidate_duplicate",
+                   fmt::format("equals candidates[{}] after trimming and lower-casing", equal->second));
     }
     if (candidates->empty()) faults_.reject("candidates", "too_few_candidates", "there is no candidate");
     if (candidates->size() == 1) faults_.warn("candidates", "too_few_candidates", "there is only one candidate");
@@ -213,6 +212,7 @@ class RecordReader {
   prepare::FaultList& faults_;
   Record record_;
   bool has_candidates_ = false;
+  std::unordered_set<std::string_view> unpaired_surrogates_;  // fields
 };
 
 }  // namespace

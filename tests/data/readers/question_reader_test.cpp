@@ -74,6 +74,29 @@ TEST_CASE("articles and paragraphs of another form are given for a task to refus
                                           R"({"context":"d","question":7})"});
 }
 
+TEST_CASE("keys that occur twice around the questions are noted, a second list of articles is a fault",
+          "[data][readers]") {
+  const ReadQuestions outcome = read(
+      "{\"data\": [{\"paragraphs\": []},\n{\"title\": \"t\", \"title\": \"u\", \"paragraphs\": [{\"context\": \"c\", "
+      "\"qas\": [{\"id\": \"1\"}], \"qas\": [{\"id\": \"2\", \"id\": \"3\"}]}]}]}");
+  CHECK(outcome.fault.empty());
+  REQUIRE(outcome.slices.size() == 1);
+  RecordSlice question = outcome.slices[0];
+  CHECK(parse_record(question).notes.size() == 1);  // of the id
+  REQUIRE(outcome.notes.size() == 2);
+  const std::string article = "the article at byte 30, line 2: ";
+  CHECK(outcome.notes[0].code == "duplicate_key");
+  CHECK_THAT(outcome.notes[0].message, Catch::StartsWith(article + "title: the key occurs twice"));
+  CHECK_THAT(outcome.notes[1].message, Catch::StartsWith(article + "paragraphs[0].qas: the key occurs twice"));
+  // Given as it stands, it has its notes itself.
+  CHECK(read(R"({"data": [{"title": "t", "title": "u"}]})").notes.empty());
+
+  const ReadQuestions twice = read(
+      R"({"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "1"}]}]}], "v": 2, "data": [{"paragraphs": []}]})");
+  CHECK(twice.slices.size() == 1);
+  CHECK_THAT(twice.fault, Catch::StartsWith("duplicate_key: byte 77, line 1, column 78: expected one member \"data\""));
+}
+
 TEST_CASE("a file without questions has no record", "[data][readers]") {
   CHECK(read(R"({"data": []})").slices.empty());
   CHECK(read("\xEF\xBB\xBF{\"data\": []}").notes.size() == 1);

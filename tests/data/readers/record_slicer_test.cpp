@@ -99,6 +99,36 @@ TEST_CASE("the first bytes show how records are set apart, whatever is expected"
   CHECK(slice_all("\n\n{\"a\": 1}\n\n{}\n", RecordLayout::lines).empty_lines == 3);
 }
 
+TEST_CASE("a damaged first line costs itself alone, where an array is expected as well", "[readers]") {
+  const Texts good = {"{\"b\": 2}", "{\"c\": \"}\"}"};
+  for (const RecordLayout layout : {RecordLayout::array, RecordLayout::lines}) {
+    CAPTURE(static_cast<int>(layout));
+    for (const std::string damaged : {"{\"a\": \"x y", "{\"a", "{\"a\": [1", "{\"a\": [{\"b\": 2}",
+                                      "{\"a\":", "{\"a\": [", "{\"a: 1}", "{", "{\"a\": [1,"}) {
+      CAPTURE(damaged);
+      const SlicedRecords outcome = slice_all(damaged + "\n" + good[0] + "\n" + good[1] + "\n", layout);
+      REQUIRE(!outcome.fault);
+      CHECK(outcome.texts() == Texts{damaged, good[0], good[1]});
+      CHECK(outcome.slices[0].cut_short.empty());
+      CHECK(outcome.slices[0].stands_alone);
+    }
+  }
+}
+
+TEST_CASE("objects over several lines are read however their lines begin", "[readers]") {
+  for (const std::string first : {"{\"a\":\n1}", "{\"a\": [\n{\"b\": 2}\n]}", "{\"a\": [\n{\"b\": 2},\n{}]}",
+                                  "{\"a\"\n: 1}", "{\"a\":\n{\"b\": 2}\n, \"c\": 3}", "{\"a\": [1,\n{\"b\": 2}\n]}",
+                                  "{\n\n \"a\": 1}", "{} {\"a\": 1}\n{\"b\":\n2}"}) {
+    CAPTURE(first);
+    const SlicedRecords outcome = slice_all(first + "\n{\"z\": 4}\n");
+    REQUIRE(!outcome.fault);
+    REQUIRE(outcome.slices.size() >= 2);
+    CHECK(outcome.slices.back().text == "{\"z\": 4}");
+    CHECK(outcome.slices.front().text == (first.starts_with("{}") ? "{}" : first));
+    CHECK(outcome.slices.back().cut_short.empty());
+  }
+}
+
 TEST_CASE("of lines in cut gzip data the whole ones are delivered", "[readers]") {
   std::string text;
   for (int i = 0; i < 2000; ++i) text += "{\"a\": " + std::to_string(i * 7919 % 10007) + "}\n";

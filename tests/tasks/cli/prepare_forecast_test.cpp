@@ -8,6 +8,7 @@
 #include "tasks/registry.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/command_scene.h"
+#include "tests/tasks/stopped_preparation.h"
 #include "tests/tasks/train/place.h"
 
 using namespace etc;
@@ -30,6 +31,19 @@ struct Sampled : CommandScene {
     options.output = path("out.h5");
     options.report = path("out.jsonl");
     options.split = "train";
+  }
+
+  // Its lines in so many files of about equal sizes.
+  void split_input(std::size_t files) {
+    const fs::path whole = options.inputs.at(0);
+    const std::string text = read_file(whole);
+    options.inputs.clear();
+    for (std::size_t i = 0, begin = 0; i < files; ++i) {
+      const std::size_t end = i + 1 == files ? text.size() : text.find('\n', text.size() * (i + 1) / files) + 1;
+      options.inputs.push_back(path(std::to_string(i) + whole.extension().string()));
+      std::ofstream(options.inputs.back(), std::ios::binary) << text.substr(begin, end - begin);
+      begin = end;
+    }
   }
 
   std::string vocab() const { return path("sample/vocab.txt"); }
@@ -120,6 +134,55 @@ TEST_CASE("of several inputs and of pairs of texts the forecast counts all", "[t
   const prepare::Forecast expected = prepare::forecast(*of_pairs, options, quarter);
   CHECK(expected.sample.records < 60);
   check_near(static_cast<double>(expected.all.records), 200, 0.2);
+}
+
+TEST_CASE("a long array on a line of its own is cut within it for the forecast", "[tasks]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  Sampled sampled("hotpotqa", "120");
+  std::string text = read_file(sampled.options.inputs[0]);
+  std::erase(text, '\n');
+  text.replace(text.find('['), 1, "[\n");
+  text.replace(text.rfind(']'), 1, "\n]");
+  std::ofstream(sampled.path("array.json")) << text;
+  sampled.options.inputs = {sampled.path("array.json")};
+  const prepare::Forecast expected = prepare::forecast(*sampled.preparation(), sampled.options, std::ssize(text) / 3);
+  CHECK(expected.sample.bytes == std::ssize(text) / 3);
+  check_near(static_cast<double>(expected.all.records), 120, 0.1);
+}
+
+TEST_CASE("the room on disk that is forecast is that of output, report and finished parts together", "[tasks]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  for (const std::string task : {"openkp", "pretrain"}) {
+    CAPTURE(task);
+    Sampled sampled(task, "60");
+    sampled.split_input(2);
+    const auto preparation = sampled.preparation();
+    const prepare::Forecast expected = prepare::forecast(*preparation, sampled.options);
+    const auto run = [&] { prepare::run(*preparation, sampled.options); };
+    stopped_parts(sampled.options.output, sampled.options.report, ".json", run);
+    std::uintmax_t taken = 0;
+    for (const auto& entry : fs::directory_iterator(sampled.options.output.string() + ".parts")) {
+      if (entry.path().filename() != "lock") taken += fs::file_size(entry);
+    }
+    CHECK(taken > 0);
+    run();
+    CHECK(expected.output_bytes == static_cast<std::int64_t>(fs::file_size(sampled.options.output)));
+    taken += fs::file_size(sampled.options.output) + fs::file_size(sampled.options.report);
+    check_near(static_cast<double>(expected.disk_bytes), static_cast<double>(taken), 0.02);
+  }
+}
+
+TEST_CASE("the room that is forecast for parts is that of all inputs but the last", "[tasks]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  Sampled sampled("openkp", "400");
+  const auto size = static_cast<std::int64_t>(fs::file_size(sampled.options.inputs[0]));
+  sampled.split_input(8);
+  const auto preparation = sampled.preparation();
+  const prepare::Forecast some = prepare::forecast(*preparation, sampled.options, size / 4);
+  const prepare::Forecast all = prepare::forecast(*preparation, sampled.options);
+  CHECK(some.sample.records < all.sample.records / 2);
+  check_near(static_cast<double>(some.disk_bytes), static_cast<double>(all.disk_bytes), 0.3);
+  CHECK(all.disk_bytes > all.output_bytes * 3 / 2);
 }
 
 TEST_CASE("preparing takes the memory that was forecast, and the forecast writes nothing", "[tasks]") {

@@ -7,6 +7,7 @@
 #include "tasks/glue/feed.h"
 #include "tasks/glue/prepare.h"
 #include "tasks/prepare/file_pass.h"
+#include "tests/data/text/small_byte_bpe.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
@@ -200,6 +201,24 @@ TEST_CASE("the raw release's form is STS-B's alone", "[glue]") {
   settings["layout"] = "csv";
   CHECK_THROWS_WITH(make_preparation(settings, "none", prepare::Labels::required),
                     Catch::Contains("layout: csv is the raw release of sts-b"));
+}
+
+TEST_CASE("pairs with a byte-level vocabulary need room for CLS and three separators", "[glue]") {
+  const test::TemporaryFolder folder;
+  test::small_byte_bpe(folder.path());
+  const auto make = [&](const char* data_set, std::int64_t seq_len) {
+    Json settings = prepare_settings().defaults();
+    settings.update({{"data_set", data_set}, {"seq_len", seq_len}});
+    return make_preparation(settings, folder / "vocab.json", prepare::Labels::required);
+  };
+  CHECK_THROWS_WITH(make("rte", 3),
+                    "etc prepare: seq_len: expected at least 4 for rte, whose rows are pairs (with this vocabulary CLS "
+                    "and 3 separators), got 3");
+  data::RecordSlice record;
+  record.text = kRteRows + "0\tthe in\tthe\tentailment";
+  const auto shortest = make("rte", 4)->convert_record(record);
+  CHECK(std::get<std::vector<std::int64_t>>(shortest.examples.at(0).at("token_ids")).size() == 2);
+  CHECK_NOTHROW(make("sst-2", 3));
 }
 
 TEST_CASE("damaged tables give faults or valid rows", "[glue]") {

@@ -1,6 +1,8 @@
 // Worked layouts, labels in either parity, and what is said about bad records.
 #include "tasks/hotpotqa/prepare.h"
 
+#include <algorithm>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "tasks/hotpotqa/features.h"
@@ -161,6 +163,41 @@ TEST_CASE("malformed records give the rows of the specification", "[tasks][hotpo
               "warn yes_no_variant answer", "warn sf_duplicate supporting_facts[1]",
               "reject sf_malformed supporting_facts[2]", "warn unit_empty context[5][1][0]",
               "warn unit_empty context[5][0]"});
+}
+
+TEST_CASE("of thousands of facts each is told repeated, of an unknown title or out of range as it would be alone",
+          "[tasks][hotpotqa]") {
+  Json context = Json::array(), facts = Json::array();
+  std::vector<std::int64_t> sentences;  // of paragraph "t<i mod 500>", the longest
+  for (std::size_t i = 0; i < 600; ++i) {
+    const std::size_t title = i % 500, count = i * 31 % 7;
+    sentences.resize(std::max(sentences.size(), title + 1), -1);
+    sentences[title] = std::max(sentences[title], static_cast<std::int64_t>(count));
+    context.push_back({fmt::format("t{}", title), Json(Json::array_t(count, "x0"))});
+  }
+  std::vector<SupportingFact> seen;
+  Words expected;
+  for (std::size_t i = 0; i < 3000; ++i) {
+    const std::size_t title = i * 17 % 550;
+    const SupportingFact fact{fmt::format("t{}", title), static_cast<std::int64_t>(i * 13 % 9)};
+    const std::string field = fmt::format("supporting_facts[{}]", i);
+    if (std::find(seen.begin(), seen.end(), fact) != seen.end()) expected.push_back("warn sf_duplicate " + field);
+    seen.push_back(fact);
+    facts.push_back({fact.title, fact.sentence});
+    if (title >= sentences.size()) {
+      expected.push_back("warn sf_title_unknown " + field + "[0]");
+    } else if (fact.sentence >= sentences[title]) {
+      expected.push_back("warn sf_sentence_range " + field + "[1]");
+    }
+  }
+  const Json raw = {
+      {"_id", "m"}, {"question", "q0"}, {"answer", "x0"}, {"supporting_facts", facts}, {"context", context}};
+  prepare::FaultList faults;
+  const Record record = read_record(test::raw_record(raw.dump()), test::hotpotqa_config(Parity::repaired), faults);
+  CHECK(*record.supporting_facts == seen);
+  Words found = test::fault_words(faults);
+  std::erase_if(found, [](const std::string& words) { return words.find("duplicate_title") != std::string::npos; });
+  CHECK(found == expected);
 }
 
 TEST_CASE("labels that cannot be trained on drop the record, for prediction they are warned about",

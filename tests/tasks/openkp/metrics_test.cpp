@@ -170,3 +170,13 @@ TEST_CASE("scores equal the reference's own scorer on every golden case", "[task
   }
   if (cases == 0) test::skip("no golden file openkp_metrics*.json");
 }
+
+TEST_CASE("a page has few phrases below the greatest depth, five", "[tasks][openkp]") {
+  const PhraseMap gold = {{"u", {{"a"}}}};
+  const auto few = [&](const std::vector<Phrase>& phrases) {
+    return evaluate({{"u", phrases}}, gold, "p").at("few_phrases").get<std::int64_t>();
+  };
+  CHECK(few({{"a"}, {"b"}, {"c"}, {"d"}}) == 1);
+  CHECK(few({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}}) == 0);
+  CHECK(few({{"a"}, {"b"}, {"c"}, {"d"}, {"D"}}) == 1);  // equal ones count once
+}

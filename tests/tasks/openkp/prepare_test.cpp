@@ -159,6 +159,12 @@ TEST_CASE("bad elements are rejected with element and number", "[tasks][openkp]"
         Words{"reject wrong_type VDOM[1].text", "reject vdom_gap VDOM[2].start_idx"});
 }
 
+TEST_CASE("behind a damaged first element equal ids are equal", "[tasks][openkp]") {
+  CHECK(faults_with(0, "text", nullptr) == Words{"reject wrong_type VDOM[0].text", "reject vdom_gap VDOM[1].start_idx",
+                                                 "reject vdom_gap VDOM[2].start_idx"});
+  CHECK(faults_with(0, "Id", "8") == Words{"reject wrong_type VDOM[0].Id"});
+}
+
 TEST_CASE("bad pages give the codes of the specification", "[tasks][openkp]") {
   Json page = worked_page(worked_elements(), test::kWorkedPhrases);
   const auto words = [&](const char* key, const Json& value) {

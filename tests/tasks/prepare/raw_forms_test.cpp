@@ -273,6 +273,33 @@ TEST_CASE("a record that does not stand alone and cannot be read ends the file",
   CHECK(outcome.report == Words{"fatal utf8_invalid 1@6: byte 6, line 3, column 1: not well-formed UTF-8"});
 }
 
+TEST_CASE("a strict run ends at a record that was rejected in a finished part, and takes parts without one",
+          "[tasks][prepare]") {
+  const test::TemporaryFolder folder;
+  const TabPreparation preparation;
+  write_file_atomically(folder / "a", "a\tone\nc\t\n");
+  write_file_atomically(folder / "b", "b\ttwo\n");
+  prepare::RunOptions options;
+  options.inputs = {folder / "a", folder / "b"};
+  options.output = folder / "out.h5";
+  options.report = folder / "report.jsonl";
+  options.split = "train";
+  const auto run = [&] { prepare::run(preparation, options); };
+  REQUIRE(test::stopped_parts(options.output, options.report, ".h5", run).size() == 1);
+  options.strict = true;
+  CHECK_THROWS_WITH(run(),
+                    "prepare: a, line 2: text: text_empty: the text is empty (without --strict it is reported "
+                    "and left out)");
+  CHECK_FALSE(std::filesystem::exists(options.output));
+  options.strict = false;
+  run();
+  CHECK(std::filesystem::exists(options.output));
+  write_file_atomically(folder / "a", "a\tone\n");
+  REQUIRE(test::stopped_parts(options.output, options.report, ".h5", run).size() == 1);
+  options.strict = true;
+  run();
+}
+
 TEST_CASE("a damaged part of an earlier run is prepared again, to equal bytes", "[tasks][prepare]") {
   const test::TemporaryFolder folder;
   const TabPreparation preparation;

@@ -279,6 +279,13 @@ TEST_CASE("a strict run ends at the first bad line and writes nothing", "[pretra
   options.strict = true;
   CHECK_THROWS_WITH(prepare::run(*scene.make(), options), Contains("in.txt: record 1: text: missing_field"));
   CHECK_FALSE(std::filesystem::exists(options.output));
+  // Also where the line is in a text that was cut into pieces by an earlier run.
+  options.strict = false;
+  const auto run = [&] { prepare::run(*scene.make(), options); };
+  REQUIRE(stopped_parts(options.output, options.report, ".pieces", run).size() == 1);
+  options.strict = true;
+  CHECK_THROWS_WITH(run(), Contains("in.txt, line 2: text: missing_field: ") && Contains("(without --strict it is"));
+  CHECK_FALSE(std::filesystem::exists(options.output));
 }
 
 }  // namespace etc::test

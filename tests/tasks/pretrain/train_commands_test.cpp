@@ -87,6 +87,18 @@ TEST_CASE("a dense encoder learns pairs of texts by heart, and says what it pred
   CHECK(value_of(scores, "masked_lm_accuracy") > 0.95);
   CHECK(value_of(scores, "next_sentence_accuracy") > 0.9);
   CHECK(value_of(scores, "masked_lm_loss") < 0.5);
+  // Next sentences are what it is told of most of them.
+  scene.run({"predict", "--model", scene.path("run/best"), "--data", scene.path("train.h5"), "--output",
+             scene.path("learned.jsonl")});
+  std::istringstream learned(read_file(scene.path("learned.jsonl")));
+  int right = 0, all = 0;
+  for (std::string line; std::getline(learned, line); ++all) {
+    const Json prediction = parse_json(line, "p");
+    const auto example = pair_example(std::stoll(prediction.at("id").get<std::string>().substr(5)));
+    const bool follows = std::get<std::int64_t>(example.features.at("next_sentence_label")) == 0;
+    right += (prediction.at("follows").get<double>() > 0.5) == follows ? 1 : 0;
+  }
+  CHECK(right > 0.9 * all);
   const std::string predictions = scene.path("p.jsonl");
   scene.run({"predict", "--model", scene.path("run/best"), "--data", scene.path("dev.h5"), "--output", predictions,
              "--n-best-output", scene.path("n.jsonl"), "--n-best", "3"});

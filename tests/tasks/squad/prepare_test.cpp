@@ -1,8 +1,12 @@
 // What becomes of questions, good and bad.
 #include "tasks/squad/prepare.h"
 
+#include <limits>
+
 #include "etc_core/base/error.h"
 #include "tasks/squad/schema.h"
+#include "tasks/squad/windows.h"
+#include "tests/data/text/small_byte_bpe.h"
 #include "tests/support/catch.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/support/written_files.h"
@@ -138,6 +142,41 @@ TEST_CASE("a window must have room for text behind the question", "[squad]") {
   CHECK_THROWS_WITH(read_prepare_config(settings, prepare::Labels::required),
                     "etc prepare: seq_len: expected more than question_len + 3 = 67, got 67 (a window holds CLS, the "
                     "question, two separators and some text)");
+}
+
+TEST_CASE("a byte-level vocabulary needs room for one separator more, whatever is left of the question", "[squad]") {
+  const test::TemporaryFolder folder;
+  test::small_byte_bpe(folder.path());
+  const auto prepared = [&](std::int64_t seq_len, std::int64_t question_len) {
+    Json settings = prepare_settings().defaults();
+    settings.update({{"seq_len", seq_len}, {"question_len", question_len}});
+    const auto preparation = make_preparation(settings, folder / "vocab.json", prepare::Labels::required);
+    data::RecordSlice record;
+    record.text = small_question("in the", "the", 3).dump();
+    return preparation->convert_record(record).examples.size();
+  };
+  for (const std::int64_t question_len : {0, 1, 2}) {
+    CHECK_THROWS_WITH(prepared(question_len + 4, question_len),
+                      Catch::Contains("expected more than question_len + 4") && Catch::Contains("three separators"));
+    CHECK(prepared(question_len + 5, question_len) > 1);
+  }
+}
+
+TEST_CASE("windows without room for a piece are an error, not an endless list", "[squad]") {
+  CHECK_THROWS_WITH(cut_windows(3, 0, 128), Catch::Contains("expected one piece at least, got 0"));
+  CHECK(cut_windows(0, 1, 128).empty());
+}
+
+TEST_CASE("an answer's place at either end of 64 bits is outside of the context", "[squad]") {
+  using Words = std::vector<std::string>;
+  for (const std::int64_t start :
+       {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
+    CHECK(faults(small_question("a b", "a b", start)) ==
+          Words{"reject answer_offset question.answers[0].answer_start"});
+  }
+  Json question = small_question("a b", "a b", 0);
+  question["question"]["answers"][0]["answer_start"] = std::numeric_limits<std::uint64_t>::max();
+  CHECK(faults(question) == Words{"reject answer_offset question.answers[0].answer_start"});
 }
 
 TEST_CASE("a SentencePiece vocabulary is refused, since answers are words", "[squad]") {

@@ -440,3 +440,38 @@ TEST_CASE("query tokens are never linked to candidates", "[wikihop]") {
   CHECK(linked[3] == -1);
   CHECK(linked[4] == -1);
 }
+
+TEST_CASE("a mention of letters neither begins behind a letter of several bytes nor hides one it overlaps",
+          "[wikihop]") {
+  const auto found = [](const data::Tokens& candidate, const data::Tokens& sentence) {
+    const MentionFinder finder({"c"}, {candidate}, Parity::repaired, true);
+    Numbers result(sentence.pieces.size(), -1);
+    std::vector<bool> mentioned(1, false);
+    finder.link("", sentence, result, mentioned);
+    return result;
+  };
+  const auto tokens = [](const Words& pieces) {
+    data::Tokens made;
+    made.pieces = pieces;
+    return made;
+  };
+  const std::string oslo = "\u2581oslo";
+  CHECK(found(tokens({oslo}), tokens({"\u2581\u00E9", "oslo"})) == Numbers{-1, -1});
+  CHECK(found(tokens({oslo}), tokens({"\u2581\u2013", "oslo"})) == Numbers{-1, 0});  // behind a dash
+  CHECK(found(tokens({oslo, oslo}), tokens({oslo, oslo, oslo})) == Numbers{0, 0, 0});
+}
+
+TEST_CASE("a piece within a character is linked as the piece where the character begins", "[wikihop]") {
+  Record record;
+  record.candidates = {"x"};
+  TokenizedRecord tokens;
+  data::Tokens candidate, sentence;
+  candidate.pieces = {"x"};
+  candidate.ids = {7};
+  sentence.pieces = {"x", "", "y", ""};
+  sentence.ids = {7, 8, 9, 10};
+  tokens.candidates = {candidate};
+  tokens.beginnings.resize(1);
+  tokens.beginnings[0].push_back({"x y", sentence});
+  CHECK(lay_out(record, tokens, {1}, config(), false).l2g_linked_ids == Numbers{0, 0, 0, -1, -1});
+}
