@@ -57,6 +57,8 @@ struct PerformerBackward {
 //   a query reaches it through the common maximum, that is through 1e-6 alone.
 // Cost: 8*N*m*D operations per token, causal about 12. Memory: state, N*m*(D+1) floats per example, causal per chunk of
 //   512 tokens; scratch as much per chunk, and the features of 64 rows per thread, on a GPU per chunk.
+// Throws Error "performer: …" on N, D, m < 1, offsets that do not begin at 0 or that fall, causal with unequal offsets, rows
+//   that do not match the batch, strides below N*D, and missing arrays.
 // Source: Choromanski et al. 2021, equations 2-6, and the published program for the stabiliser.
 void performer_forward(Device device, const PerformerForward& args);
 

@@ -9,7 +9,7 @@ namespace etc::sparse {
 struct PerformerDraw {
   enum class Norms {
     chi,   // norms of Gaussian vectors of D components: the features stay unbiased
-    root,  // sqrt(D), the mean of their squares' root
+    root,  // sqrt(D), the root of their mean square
   };
   std::int64_t features = 0;   // m
   std::int64_t head_size = 0;  // D

@@ -167,6 +167,54 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
 
 namespace {
 
+// Takes over the lists of consecutive stretches of groups.
+void join(TypeTiles& tiles, std::vector<TypeTiles> stretches) {
+  std::int64_t groups = 0, runs = 0, mixed = 0;
+  for (const TypeTiles& part : stretches) {
+    groups += part.run_offsets.size() - 1;
+    runs += part.runs.size();
+    mixed += part.mixed.size() / kGroup;
+    tiles.columns += part.columns;
+    tiles.visible_pairs += part.visible_pairs;
+    tiles.max_group_runs = std::max(tiles.max_group_runs, part.max_group_runs);
+    tiles.max_group_columns = std::max(tiles.max_group_columns, part.max_group_columns);
+  }
+  make_room(tiles, groups, runs, mixed);
+  std::int64_t group = 0, run = 0, column = 0, row = 0;
+  for (TypeTiles& stretch : stretches) {
+    const TypeTiles part = std::move(stretch);  // gone before the next one's copy takes memory
+    for (std::int64_t g = 0; g + 1 < part.run_offsets.size(); ++g)
+      tiles.run_offsets[group++] = run + part.run_offsets[g];
+    for (std::int64_t r = 0; r < part.runs.size(); ++r) {
+      tiles.runs[run + r] = part.runs[r];
+      tiles.runs[run + r].column += column;
+    }
+    for (std::int64_t c = 0; c < part.label.size(); ++c) {
+      const std::uint32_t label = part.label[c];
+      tiles.label[column + c] = label < kFirstMixed ? label : label + static_cast<std::uint32_t>(row);
+    }
+    std::copy_n(part.visible.data(), part.columns, tiles.visible.data() + column);
+    std::copy_n(part.mixed.data(), part.mixed.size(), tiles.mixed.data() + row * kGroup);
+    run += part.runs.size();
+    column += part.columns;
+    row += part.mixed.size() / kGroup;
+  }
+  tiles.run_offsets[group] = run;
+}
+
+// How many of the groups from `first` on are built at a time: of many columns few, since until they are joined their
+// lists are in memory twice, and beside the ledger.
+std::int64_t stretch_length(const TypeTiles& tiles, const std::vector<GroupPlace>& places, std::int64_t first) {
+  constexpr std::int64_t kColumns = 1 << 20;  // 6 bytes of list each
+  std::int64_t length = 0, columns = 0;
+  for (std::int64_t g = first; g < std::ssize(places); ++g, ++length) {
+    const std::int64_t keys = places[static_cast<std::size_t>(g)].example_keys;
+    columns += tiles.window ? std::min(keys, tiles.width() + kGroup) : keys;
+    if (length > 0 && columns > kColumns) break;
+  }
+  return length;
+}
+
 // The same sizes without contents, each group after the sample's (tile_sample.h).
 void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const GroupSizes& sample, bool split_keys) {
   std::int64_t runs = 0, mixed_columns = 0;
@@ -218,14 +266,22 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool s
     return tiles;
   }
   // Groups are independent; their order is restored by concatenate, so threads change nothing.
-  std::vector<GroupTiles> groups(places.size());
-  parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t g) {
-    const GroupPlace& place = places[static_cast<std::size_t>(g)];
-    const std::int64_t base = label_bases[static_cast<std::size_t>(place.example)];
-    groups[static_cast<std::size_t>(g)] =
-        build_group(gather_labels(tiles, place, own, base, relative_labels), tiles.relative, split_keys);
-  });
-  concatenate(tiles, groups);
+  std::vector<TypeTiles> stretches;
+  std::int64_t first = 0;
+  do {
+    std::vector<GroupTiles> groups(static_cast<std::size_t>(stretch_length(tiles, places, first)));
+    parallel_for(std::ssize(groups), [&](std::int64_t g) {
+      const GroupPlace& place = places[static_cast<std::size_t>(first + g)];
+      const std::int64_t base = label_bases[static_cast<std::size_t>(place.example)];
+      groups[static_cast<std::size_t>(g)] =
+          build_group(gather_labels(tiles, place, own, base, relative_labels), tiles.relative, split_keys);
+    });
+    first += std::ssize(groups);
+    TypeTiles& stretch = stretches.emplace_back();
+    stretch.relative = tiles.relative;
+    concatenate(first == std::ssize(places) && stretches.size() == 1 ? tiles : stretch, groups);
+  } while (first < std::ssize(places));
+  if (stretches.size() > 1) join(tiles, std::move(stretches));
   return tiles;
 }
 

@@ -34,7 +34,7 @@ struct MasksAndIds {
   std::int64_t batch = 0;                  // B
   std::int64_t length = 0;                 // L
   std::int64_t globals = 0;                // G
-  std::int64_t radius = 0;                 // W = 2*radius+1
+  std::int64_t radius = 0;                 // W = 2*radius+1; below 1 is an Error
   const std::int32_t* l2l_mask = nullptr;  // [B, L, W], 0 or 1
   const std::int32_t* l2g_mask = nullptr;  // [B, L, G]
   const std::int32_t* g2g_mask = nullptr;  // [B, G, G]

@@ -2,6 +2,7 @@
 // statistics, arguments that are refused, accumulation.
 #include <cmath>
 
+#include "sparse/attention_statistics.h"
 #include "sparse/register_cpu.h"
 #include "tests/sparse/attention_support.h"
 #include "tests/support/catch.h"
@@ -90,6 +91,22 @@ TEST_CASE("parameter gradients accumulate, all others are overwritten", "[sparse
     CHECK(p.drel[0] == 2.0f * drel);
     CHECK(p.drel_bias[0] == 2.0f * drel_bias);
   }
+}
+
+TEST_CASE("statistics compare a layer with one of the same tiles only", "[sparse]") {
+  sparse::register_cpu_kernels();
+  const AttentionCase c{"document", {40}, {6}, 5, 2, 8, 8, Labels::document};
+  const Structure structure(c), other(c);
+  const Buffer<float> values(40 * 16, Purpose::scratch), table(8 * 16, Purpose::scratch);
+  const sparse::Rows longs{values.data(), 16, 40}, globals{values.data(), 16, 6};
+  sparse::AttentionStatistics args;
+  args.inputs = {
+      2, 8, longs, {{longs, longs}, {globals, globals}}, {table.data(), table.data(), 8}, &structure.long_tiles, {}};
+  sparse::AttentionInputs before = args.inputs;
+  before.tiles = &other.long_tiles;
+  args.before = &before;
+  CHECK_THROWS_WITH(sparse::attention_statistics(Device::cpu, args),
+                    Contains("statistics: before: expected a layer of the same tiles"));
 }
 
 TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]") {

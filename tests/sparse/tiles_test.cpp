@@ -82,6 +82,7 @@ TEST_CASE("tiles hold exactly the visible pairs, each once, with their labels", 
       {"hard", {300, 5}, {33, 2}, 7, 1, 4, 12, Labels::hard},
       {"scattered", {90, 31}, {20, 18}, 13, 1, 4, 40, Labels::scattered},
       {"keys beyond a split", {1100}, {3}, 2, 1, 4, 8, Labels::scattered},
+      {"lists built in several stretches", {40000}, {500}, 2, 1, 4, 12, Labels::hard},
   };
   for (const AttentionCase& c : cases) {
     const Structure structure(c);
@@ -121,6 +122,24 @@ TEST_CASE("scores survive the way out and in again", "[sparse]") {
     external.assign(size, 2000.0f);
     CHECK_THROWS_WITH(sparse::import_scores(tiles, c.heads, external.data(), inside.data()),
                       Contains("expected at most 1024 in magnitude, got 2000"));
+  }
+}
+
+TEST_CASE("scores that come in are rounded to the nearest step, ties to even", "[sparse]") {
+  const AttentionCase c{"document", {20}, {3}, 5, 1, 4, 8, Labels::document};
+  const Structure structure(c);
+  const sparse::TypeTiles& tiles = structure.tiles(sparse::kG2g);
+  const auto size = static_cast<std::size_t>(sparse::external_score_elements(tiles, c.heads));
+  Buffer<sparse::ScoreElement> inside(sparse::score_elements(tiles, c.heads), Purpose::scores);
+  std::vector<float> again(size);
+  for (const auto& [steps, rounded] :
+       {std::pair(0.75f, 1.0f), {-0.75f, -1.0f}, {1.5f, 2.0f}, {2.5f, 2.0f}, {3.25f, 3.0f}}) {
+    CAPTURE(steps);
+    const std::vector<float> external(size, steps / sparse::kScoreStepsPerUnit);
+    sparse::import_scores(tiles, c.heads, external.data(), inside.data());
+    sparse::export_scores(tiles, c.heads, inside.data(), again.data());
+    CHECK(*std::max_element(again.begin(), again.end(), [](float a, float b) { return std::abs(a) < std::abs(b); }) ==
+          rounded / sparse::kScoreStepsPerUnit);
   }
 }
 

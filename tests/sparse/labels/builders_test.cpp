@@ -356,6 +356,13 @@ TEST_CASE("labels are charged to their purpose in the memory ledger", "[labels]"
   REQUIRE(held() - before == 64 * 7 + 64 * 2 + 64 /* 2*2, rounded up to a line */ + 2 * 64);
 }
 
+TEST_CASE("a token whose sentence has no global token belongs to none", "[labels]") {
+  const AttentionStructure example = structure_from_example_ids(Ids{1, 1}, Ids{1, 1}, Ids{0, 2});  // G = 2
+  const SideInputs inputs = build_side_inputs(example, {2, 1, false, false});
+  CHECK(inputs.l2g_ids == Ids{4, 3, 3, 3});
+  CHECK(values(build_labels({&example, 1}, {2, 1, false, false}).l2g) == Labels{4, 3, 3, 3});
+}
+
 TEST_CASE("arrays of one side that differ in length are an error", "[labels]") {
   REQUIRE_THROWS_WITH(structure_from_example_ids(Ids(3), Ids(2), Ids(4)),
                       "labels: sentence_ids must match long_example_ids: long_example_ids [L=3], sentence_ids [L=4]");
