@@ -21,6 +21,11 @@ std::int64_t resident_bytes() {
 
 }  // namespace
 
+void release_unused_memory() {
+  large_blocks::release_kept();
+  ::malloc_trim(0);
+}
+
 std::int64_t bytes_beside_buffers() {
   ::malloc_trim(0);
   // Kept blocks are no buffers now, but the next buffers will be made of them.

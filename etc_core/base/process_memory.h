@@ -21,6 +21,9 @@ struct ProcessMemory {
   std::int64_t peak() const { return buffers.peak + beside; }
 };
 
+// Gives back to the system what malloc's heaps and large_blocks keep for later.
+void release_unused_memory();
+
 // Resident bytes now that are no buffers; first gives back what malloc's heaps keep for later. Not while counting
 // (counting.h). 0 where the kernel does not say.
 std::int64_t bytes_beside_buffers();

@@ -175,6 +175,11 @@ const std::vector<std::string>& DenseConfig::attention_types() const {
   return kTypes;
 }
 
+void DenseConfig::keep_layers(std::int64_t layers) {
+  if (layers < num_hidden_layers) sublayer_order.clear();
+  EncoderConfig::keep_layers(layers);
+}
+
 std::string DenseConfig::order() const {
   return sublayer_order.empty() ? sandwich_order(num_hidden_layers, 0) : sublayer_order;
 }

@@ -78,6 +78,7 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   Json to_json() const override;  // with "kind": "dense"
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<DenseConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  void keep_layers(std::int64_t layers) override;  // an order of more sub-layers becomes sfsf…
   bool has_global_tokens() const override { return false; }
   std::optional<sparse::LabelOptions> label_options() const override { return {}; }
 

@@ -15,12 +15,12 @@ namespace etc {
 
 namespace {
 
-// Consecutive sub-layers that are recomputed together: an attention and the feed-forwards behind it, so that none has
-// two steps of the running scores.
+// Consecutive sub-layers that are recomputed together and reported as one layer: an attention and the feed-forwards
+// behind it, of the first one those before it, too. So each has one step of the running scores.
 std::vector<std::string> units_of(const std::string& order) {
-  std::vector<std::string> units;
+  std::vector<std::string> units(1);
   for (const char sublayer : order) {
-    if (sublayer == 's' || units.empty()) units.emplace_back();
+    if (sublayer == 's' && units.back().find('s') != std::string::npos) units.emplace_back();
     units.back() += sublayer;
   }
   return units;

@@ -20,6 +20,10 @@ Tensor ExternalScores::of(std::string_view type) const {
   return {};
 }
 
+void EncoderConfig::keep_layers(std::int64_t layers) {
+  num_hidden_layers = std::min(layers, num_hidden_layers);
+}
+
 std::int64_t EncoderConfig::head_size() const {
   return att_size_per_head ? *att_size_per_head : hidden_size / num_attention_heads;
 }

@@ -64,6 +64,9 @@ struct EncoderConfig {
   virtual Json to_json() const = 0;          // all of them, sorted
   virtual std::unique_ptr<EncoderConfig> clone() const = 0;
 
+  // Leaves at most so many layers (of each stack), for measurements of a slice of the model; `layers` at least 1.
+  virtual void keep_layers(std::int64_t layers);
+
   // An encoder of this configuration, whose parameters are added to the set. Validates.
   virtual std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const = 0;
 

@@ -1,7 +1,7 @@
 // The trainable variables of a model, in a fixed order, under their checkpoint names (etc-core 12).
 //
 // A shared weight is one parameter, stored once under the name of its first use. The names matter: weight decay and
-// LAMB exclude by substring ("LayerNorm", "layer_norm", "bias").
+// LAMB exclude by substring (optim/optimizer.h lists them).
 #pragma once
 
 #include <cstdint>

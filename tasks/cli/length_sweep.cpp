@@ -29,6 +29,7 @@ namespace {
 
 constexpr double kMegabyte = 1e6;
 constexpr std::int64_t kWarmUp = 512;                                         // long tokens
+constexpr std::int64_t kShortestSlice = 64;                                   // long tokens
 constexpr std::string_view kFirstColumns = "kind,long_tokens,global_tokens";  // of every CSV of a benchmark
 
 double median(std::vector<double> values) {
@@ -42,13 +43,12 @@ struct Forecast {
 };
 
 // After a slice of the model has run: what the process holds beside its buffers is there then.
-Forecast forecast_call(const SweepOptions& options, const EncoderConfig& model, ComputeType compute,
-                       std::int64_t length) {
+Forecast forecast_call(const SweepOptions& options, const EncoderConfig& model, ComputeType compute, SliceInput input) {
   Forecast forecast;
   if (options.device == Device::cpu) forecast.memory.beside = bytes_beside_buffers();
   std::int64_t peaks = 0;
   forecast.memory.buffers = count_memory([&] {
-    const CountedInput counted(model, length, options.tokens_per_global);
+    const CountedInput counted(model, input.length, input.tokens_per_global);
     forecast.work = EncoderCall(model, options.mode, {compute, options.scores}).count(counted.input());
     peaks = memory_ledger::sum_of_heap_peaks();
   });
@@ -67,18 +67,31 @@ std::int64_t longest_that_fits(const SweepOptions& options, const EncoderConfig&
   while (bad - good > 1) {
     const std::int64_t middle = (good + bad) / 2;
     const std::int64_t tokens = middle * options.tokens_per_global;
-    (fits(options, forecast_call(options, model, compute, tokens).memory) ? good : bad) = middle;
+    const SliceInput input{tokens, options.tokens_per_global};
+    (fits(options, forecast_call(options, model, compute, input).memory) ? good : bad) = middle;
   }
   return good * options.tokens_per_global;
+}
+
+// The slice for calls of `length`; a shorter one where the memory limit has no room for it.
+SliceInput slice_that_fits(const SweepOptions& options, const EncoderConfig& model, ComputeType compute,
+                           std::int64_t length) {
+  SliceInput slice = slice_input(length, options.tokens_per_global);
+  if (options.memory_limit == 0) return slice;
+  const ModelConfig layers = slice_model(model);
+  while (slice.length > kShortestSlice && !fits(options, forecast_call(options, *layers, compute, slice).memory))
+    slice = slice_input(slice.length / 2, options.tokens_per_global);
+  return slice;
 }
 
 // rates: of slices measured already.
 SweepRow forecast_row(const SweepOptions& options, const std::string& residual, ComputeType compute,
                       std::int64_t length, std::map<SliceInput, OperatorRates>& rates) {
   ModelConfig model = model_with_scores(options.model, residual);
-  const SliceInput slice = slice_input(length, options.tokens_per_global);
+  const SliceInput slice = slice_that_fits(options, *model, compute, length);
   if (!rates.contains(slice)) {
     rates.emplace(slice, OperatorRates(*model, options.mode, {compute, options.scores}, options.device, slice));
+    release_unused_memory();
   }
   SweepRow row;
   row.residual = residual;
@@ -86,10 +99,11 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   row.length = length;
   // As random_input() makes them: an encoder that reads no structure has no global tokens.
   row.globals = model->has_global_tokens() ? (length + options.tokens_per_global - 1) / options.tokens_per_global : 0;
-  Forecast forecast = forecast_call(options, *model, compute, length);
+  const SliceInput input{length, options.tokens_per_global};
+  Forecast forecast = forecast_call(options, *model, compute, input);
   if (!fits(options, forecast.memory) && options.mode == CallMode::train && model->grad_checkpointing_period != 1) {
     model->grad_checkpointing_period = 1;
-    forecast = forecast_call(options, *model, compute, length);
+    forecast = forecast_call(options, *model, compute, input);
   }
   row.forecast = forecast.memory;
   row.forecast_seconds = rates.at(slice).of(forecast.work);
@@ -133,6 +147,7 @@ class CallProgress {
 
 void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progress) {
   progress.begin_point(point_text(row.residual, row.compute, row.length));
+  release_unused_memory();  // a row's peak is its own, not that of the rows before it
   ModelConfig model = model_with_scores(options.model, row.residual);
   model->grad_checkpointing_period = row.period;
   const EncoderInput input = random_input(*model, row.length, options.tokens_per_global);

@@ -38,13 +38,15 @@ SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global) {
   return {kSliceTokens, std::min(tokens_per_global, block)};
 }
 
+ModelConfig slice_model(const EncoderConfig& model) {
+  ModelConfig slice = model;
+  slice->keep_layers(kSliceLayers);
+  return slice;
+}
+
 OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, InferenceTypes types, Device device,
                              SliceInput shape) {
-  ModelConfig slice = model;
-  slice->num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
-  if (auto* const both = dynamic_cast<Seq2SeqConfig*>(&*slice)) {
-    both->num_decoder_layers = std::min(kSliceLayers, both->num_decoder_layers);
-  }
+  const ModelConfig slice = slice_model(model);
   const EncoderInput input = random_input(*slice, shape.length, shape.tokens_per_global);
   EncoderCall call(*slice, mode, types);
   call.initialize(device);

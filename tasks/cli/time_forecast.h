@@ -31,9 +31,13 @@ struct SliceInput {
 };
 SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global);
 
+// The model with the few layers of a slice.
+ModelConfig slice_model(const EncoderConfig& model);
+
 class OperatorRates {
  public:
-  // Runs the slice three times or, where that takes less, for two seconds. Takes the profiler.
+  // Runs the slice three times or, where that takes less, for two seconds. Takes the profiler. What the slice took stays
+  // with the process until release_unused_memory().
   OperatorRates(const EncoderConfig& model, CallMode mode, InferenceTypes types, Device device, SliceInput shape);
 
   // Of a call with this work per operator.

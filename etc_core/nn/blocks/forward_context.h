@@ -30,7 +30,7 @@ struct ForwardContext {
 
 inline constexpr Initializer kZeros{Initializer::Kind::zeros, 0};
 inline constexpr Initializer kOnes{Initializer::Kind::ones, 0};
-Initializer truncated_normal(double stddev);
+Initializer truncated_normal(double stddev);  // normal(0, stddev) truncated at two deviations
 
 // <name>/gamma of ones and <name>/beta of zeros, [size] each.
 LayerNormParameters add_layer_norm(ParameterSet& parameters, const std::string& name, std::int64_t size,

@@ -23,6 +23,7 @@ struct LayerStack {
   std::function<void(std::int64_t layer, const LayerStates& x)> after;
 };
 
+// x through all layers, each called once in forward; returns the last one's states.
 LayerStates run_layers(Tape& tape, LayerStates x, const LayerStack& stack);
 
 }  // namespace etc

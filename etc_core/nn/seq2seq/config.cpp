@@ -88,6 +88,11 @@ const std::vector<std::string>& Seq2SeqConfig::attention_types() const {
   return kTypes;
 }
 
+void Seq2SeqConfig::keep_layers(std::int64_t layers) {
+  EncoderConfig::keep_layers(layers);
+  num_decoder_layers = std::min(layers, num_decoder_layers);
+}
+
 double Seq2SeqConfig::skip_factor(bool decoder) const {
   if (norm != Norm::deepnet) return 1;
   if (decoder) return std::pow(3.0 * real(num_decoder_layers), 0.25);

@@ -51,6 +51,7 @@ struct Seq2SeqConfig final : EncoderConfig {
   Json to_json() const override;  // with "kind": "seq2seq"
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<Seq2SeqConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  void keep_layers(std::int64_t layers) override;
   bool has_global_tokens() const override { return false; }
   std::optional<sparse::LabelOptions> label_options() const override { return {}; }
 };

@@ -261,6 +261,31 @@ TEST_CASE("the standard order written out is the standard order, bit for bit", "
   }
 }
 
+TEST_CASE("the watch is told of each attention once, with scores behind it, in orders that begin with a feed-forward",
+          "[nn]") {
+  for (const std::string order : {"fsfsfs", "ffsfss", "sfsfsf"}) {
+    CAPTURE(order);
+    DenseConfig config = small_dense();
+    config.sublayer_order = order;
+    SmallDense model(config);
+    std::vector<std::int64_t> layers;
+    std::vector<Tensor> scores;
+    ForwardOptions options;
+    options.watch = [&](std::int64_t layer, const Tensor&, const Tensor&, const ExternalScores& running) {
+      layers.push_back(layer);
+      if (layer >= 0) scores.push_back(running.of("self"));
+    };
+    Tape tape(Recording::off);
+    model.encoder.forward(tape, sequences({9}), options);
+    CHECK(layers == std::vector<std::int64_t>{-1, 0, 1, 2});
+    REQUIRE(scores.size() == 3);
+    // 9 tokens see each other; the window of 17 columns is 0 beyond them.
+    CHECK(std::count(scores[0].data(), scores[0].data() + scores[0].size(), 0.0f) == 2 * 9 * 8);
+    CHECK(difference(scores[0], scores[1]) > 1e-3);
+    CHECK(difference(scores[1], scores[2]) > 1e-3);
+  }
+}
+
 // Swaps the two heads of a layer in all its tensors: columns of the projections, rows of the output kernel.
 void swap_heads(SmallDense& model, std::int64_t layer) {
   const std::string names = "bert/encoder/layer_" + std::to_string(layer) + "/attention/";

@@ -187,6 +187,23 @@ TEST_CASE("a text has the states of its ids in a dense encoder", "[cli]") {
   }
 }
 
+TEST_CASE("all layers of prepared examples are written, of an order that begins with a feed-forward, too", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const EncodingScene scene("nq");
+  scene.run({"sample", "--task", "nq", "--records", "2", "--long-tokens", "100", "--output", scene.path("sample")});
+  scene.prepare("train", scene.path("sample/train.jsonl"), scene.path("sample/vocab.txt"), "train.h5",
+                {"--seq-len", "64", "--stride", "32", "--question-len", "12", "--global-seq-len", "24"});
+  DenseConfig config = small_config();
+  config.use_residual_attention = true;
+  config.sublayer_order = "fsfs";
+  scene.run({"encode", "--data", scene.path("train.h5"), "--model", scene.model(config), "--all-layers", "--output",
+             scene.path("states.h5")});
+  const test::GoldenFile states(scene.path("states.h5"));
+  CHECK(states.has("examples/layer_1_scores_self"));
+  CHECK(!states.has("examples/layer_2_long"));
+  CHECK(states.read_ragged<float>("examples/layer_1_long") == states.read_ragged<float>("examples/long"));
+}
+
 TEST_CASE("prepared examples have the states of their ids in a dense encoder", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const EncodingScene scene("nq");
