@@ -63,6 +63,13 @@ bool is_holder(const fs::path& folder) {
   }
 }
 
+// The mark goes last: whoever is killed on the way leaves a holder that the next writer knows as one.
+void remove_holder(const fs::path& holder) {
+  std::error_code ignored;
+  for (const char* name : {kFreshName, kOldName, kLockName}) fs::remove_all(holder / name, ignored);
+  fs::remove(holder, ignored);
+}
+
 // The same entry in another folder: a second name of the file where the disk can, else a copy.
 void take_along(const fs::path& from, const fs::path& to) {
   if (fs::is_directory(fs::symlink_status(from))) {
@@ -83,8 +90,7 @@ AtomicFolder::AtomicFolder(const fs::path& target, OldFiles old_files, std::vect
   try {
     make_holder();
   } catch (...) {
-    std::error_code ignored;
-    if (!holder_.empty()) fs::remove_all(holder_, ignored);
+    if (!holder_.empty()) remove_holder(holder_);
     if (lock_ >= 0) ::close(lock_);
     throw;
   }
@@ -109,8 +115,7 @@ void AtomicFolder::make_holder() {
 }
 
 AtomicFolder::~AtomicFolder() {
-  std::error_code ignored;
-  if (!holder_.empty()) fs::remove_all(holder_, ignored);
+  if (!holder_.empty()) remove_holder(holder_);
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -129,8 +134,7 @@ void AtomicFolder::commit() {
     fail(target_.string(), "cannot replace the folder{}: {}", swapped ? " wholly" : "", error.what());
   }
   sync_path(parent_of(target_));
-  std::error_code ignored;
-  fs::remove_all(holder_, ignored);
+  remove_holder(holder_);
   holder_.clear();
 }
 
@@ -181,7 +185,7 @@ void remove_left_over(const fs::path& given) {
     if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
       // Killed between the two renames: the old folder, which is whole, goes back.
       if (fs::exists(holder / kOldName) && !fs::exists(target)) fs::rename(holder / kOldName, target, ignored);
-      fs::remove_all(holder, ignored);
+      remove_holder(holder);
     }
     ::close(lock);
   }

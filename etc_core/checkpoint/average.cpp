@@ -1,13 +1,16 @@
 #include "etc_core/checkpoint/average.h"
 
 #include <cmath>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/checkpoint/kept_names.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
@@ -20,14 +23,37 @@ namespace {
 constexpr const char* kWeights = "model.safetensors";
 using Readers = std::vector<std::unique_ptr<TensorFileReader>>;
 
+// What a mean is of: the encoder with its defaults written out, so that files of other versions compare by what they mean;
+// the task, and the vocabulary that rows of the tables belong to.
+std::map<std::string, std::string> described(const fs::path& model) {
+  const Json config = read_model_config(model);
+  const std::string where = "config: " + (model / "config.json").string() + ": model";
+  const Json encoder = model_config_from_json(config.at("model"), where, UnknownKeys::refuse)->to_json();
+  std::map<std::string, std::string> all;
+  for (const auto& [key, value] : encoder.items()) all["model." + key] = json_line(value);
+  const auto add = [&](const char* section, const char* key) {
+    if (!config.contains(section) || !config[section].is_object() || !config[section].contains(key)) return;
+    all[fmt::format("{}.{}", section, key)] = json_line(config[section][key]);
+  };
+  add("task", "name");
+  add("data", "vocab_sha256");
+  return all;
+}
+
 void check_configurations(const std::vector<fs::path>& models) {
-  const Json first = read_model_config(models.front()).at("model");
+  const std::map<std::string, std::string> first = described(models.front());
+  const auto text = [](const std::map<std::string, std::string>& of, const std::string& key) {
+    const auto found = of.find(key);
+    return found == of.end() ? "nothing" : found->second;
+  };
   for (const fs::path& model : models) {
-    const Json own = read_model_config(model).at("model");
-    for (const auto& [key, value] : first.items()) {
-      if (own.contains(key) && own[key] == value) continue;
-      fail(model.string(), "model.{}: expected {} as in {}, got {} (only checkpoints of one model have a mean)", key,
-           json_line(value), models.front().string(), own.contains(key) ? json_line(own[key]) : "nothing");
+    const std::map<std::string, std::string> own = described(model);
+    for (const auto& keys : {first, own}) {
+      for (const auto& [key, value] : keys) {
+        if (text(first, key) == text(own, key)) continue;
+        fail(model.string(), "{}: expected {} as in {}, got {} (only checkpoints of one model have a mean)", key,
+             text(first, key), models.front().string(), text(own, key));
+      }
     }
   }
 }
@@ -94,7 +120,10 @@ std::string average_models(const std::vector<fs::path>& models, const fs::path& 
   AtomicFolder update(output, OldFiles::drop);
   const fs::path& last = models.back();
   write_file_atomically(update.path() / "config.json", read_file(last / "config.json"));
-  for (const std::string& name : own_files(last)) {
+  std::vector<std::string> kept = own_files(last);
+  kept.insert(kept.end(), kPunktTables.begin(), kPunktTables.end());
+  kept.emplace_back(kTokenizerJson);
+  for (const std::string& name : kept) {
     if (fs::exists(last / name)) write_file_atomically(update.path() / name, read_file(last / name));
   }
   writer.write(update.path() / kWeights, written);

@@ -1,5 +1,6 @@
 #include "tasks/train/first_fault.h"
 
+#include <string_view>
 #include <vector>
 
 #include "etc_core/base/error.h"
@@ -8,24 +9,48 @@ namespace etc {
 
 namespace {
 
+// What check_finite found, without naming itself.
+std::string fault_text(const Error& error) {
+  const std::string text = error.what();
+  return text.starts_with("autograd: ") ? text.substr(10) : text;
+}
+
+void check_weights(const ParameterSet& parameters) {
+  for (const auto& parameter : parameters.all()) check_finite("weights", parameter->name.c_str(), parameter->value);
+}
+
 // Of this process's micro-batches; "": none.
 std::string first_fault(ParameterSet& parameters, const data::LoadedBatch& batch, const MicroBatchPass& pass) {
   parameters.drop_gradients();
   try {
-    for (const auto& parameter : parameters.all()) check_finite("weights", parameter->name.c_str(), parameter->value);
+    check_weights(parameters);
     for (const auto& micro_batch : batch.micro_batches) {
       Tape tape(Recording::on, FiniteChecks::on);
       pass(micro_batch, tape);
       parameters.drop_gradients();
     }
   } catch (const Error& error) {
-    const std::string cause = error.what();
-    return cause.starts_with("autograd: ") ? cause.substr(10) : cause;
+    return fault_text(error);
   }
   return "";
 }
 
 }  // namespace
+
+void require_sound_weights(const ParameterSet& parameters, std::int64_t step) {
+  try {
+    check_weights(parameters);
+  } catch (const Error& error) {
+    constexpr std::string_view kFound = "autograd: first bad operator: ";
+    std::string fault = error.what();
+    if (!fault.starts_with(kFound)) throw;  // they could not be read: the device was lost, say
+    fault.erase(0, kFound.size());
+    throw Diverged(fmt::format(
+        "train: after step {}: {}; checkpoints of earlier steps stay as they are (try a smaller --learning-rate or a "
+        "larger --adam-epsilon)",
+        step, fault));
+  }
+}
 
 void throw_first_fault(Communicator& processes, ParameterSet& parameters, const data::LoadedBatch& batch,
                        const MicroBatchPass& pass, std::int64_t step, const std::string& what) {

@@ -14,7 +14,7 @@
 
 namespace etc {
 
-// The loss or the gradient of a step is not finite. Says which operator was the first, and what to do.
+// The loss, the gradient or the weights of a step are not finite. Says which operator was the first, and what to do.
 class Diverged : public Error {
  public:
   using Error::Error;
@@ -22,6 +22,11 @@ class Diverged : public Error {
 
 // What is to be computed once more: forward and backward pass of one micro-batch, on this tape.
 using MicroBatchPass = std::function<void(Examples examples, Tape& tape)>;
+
+// Throws Diverged naming the first parameter with a number that is not finite: an update may overflow, or divide by zero,
+// though loss and gradient are numbers. Before weights replace a checkpoint's. All processes have the same weights, and so
+// the same fault.
+void require_sound_weights(const ParameterSet& parameters, std::int64_t step);
 
 // Computes the step's micro-batches once more on tapes that look at every result, and throws Diverged in every process:
 // "train: <what> at step <step>; <the first bad weight or operator, of the lowest rank that found one>". A call of all

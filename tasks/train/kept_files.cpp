@@ -5,6 +5,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
+#include "etc_core/checkpoint/kept_names.h"
 #include "tasks/registry.h"
 
 namespace etc {
@@ -12,8 +13,6 @@ namespace etc {
 namespace {
 
 constexpr std::string_view kPunkt = "punkt:";
-// Their names are those that a folder of Punkt tables has (data/text/sentence_splitter.h).
-constexpr const char* kTables[] = {"abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab"};
 
 // preprocess_config: of the data. Empty setting: no files.
 MoreFiles kept_tables(const std::string& setting, const Json& preprocess_config) {
@@ -41,7 +40,7 @@ MoreFiles kept_tables(const std::string& setting, const Json& preprocess_config)
   }
   MoreFiles files;
   const std::filesystem::path folder = setting.substr(kPunkt.size());
-  for (const char* table : kTables) files[table] = read_file(folder / table);
+  for (const char* table : kPunktTables) files[table] = read_file(folder / table);
   return files;
 }
 
@@ -65,12 +64,12 @@ MoreFiles files_to_keep(const RunConfig& config, Task& task, DataIdentity& ident
   const bool lower_case =
       !identity.preprocess_config.is_object() || identity.preprocess_config.value("do_lower_case", true);
   const std::string json = data::tokenizer_json(*data::load_tokenizer(vocabulary.path, {.do_lower_case = lower_case}));
-  if (!json.empty()) files["tokenizer.json"] = json;
+  if (!json.empty()) files[kTokenizerJson] = json;
   return files;
 }
 
 std::string splitter_in(const std::filesystem::path& folder) {
-  return std::filesystem::exists(folder / kTables[3]) ? std::string(kPunkt) + folder.string() : "";
+  return std::filesystem::exists(folder / kPunktTables.back()) ? std::string(kPunkt) + folder.string() : "";
 }
 
 }  // namespace etc

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "data/loader/order.h"
 #include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/registry.h"
 #include "tasks/train/forecast.h"
@@ -102,6 +102,15 @@ class Fitting {
   std::vector<std::int64_t> tokens_;  // long and global ones of each example
 };
 
+// Whether a limit may have led from the configuration to this choice: micro-batches become smaller only, and layers all
+// checkpointed. Where not, somebody wants another run.
+bool may_be_chosen(const RunConfig& choice, const RunConfig& config) {
+  const std::int64_t tokens = choice.training.micro_batch_tokens, period = choice.model->grad_checkpointing_period;
+  const std::int64_t tokens_before = config.training.micro_batch_tokens;
+  const bool smaller = tokens == tokens_before || (tokens > 0 && (tokens_before == 0 || tokens < tokens_before));
+  return smaller && (period == 1 || period == config.model->grad_checkpointing_period);
+}
+
 std::string choice_text(const RunConfig& config) {
   return fmt::format("--micro-batch-tokens {} --grad-checkpointing-period {}", config.training.micro_batch_tokens,
                      config.model->grad_checkpointing_period);
@@ -140,23 +149,30 @@ const ParameterSet& require_room(const ParameterSet& parameters, Device device) 
 RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run) {
   const Device device = prepare_machine(config.training).device;
   const RunConfig settled = settle_compute(config, device, run);
-  const std::filesystem::path stored = run / "config.json";
-  if (run.empty() || !std::filesystem::exists(stored)) {
+  const std::optional<RunConfig> before = config_to_go_on_with(run);
+  if (!before) {
     const RunConfig chosen = Fitting(settled, device, limit).choose();
     log::info("memory limit {}: {}", byte_size_text(limit), choice_text(chosen));
     return chosen;
   }
-  const RunConfig before = resolve_config(stored, Json::object(), nullptr);
   RunConfig kept = settled;
-  kept.training.micro_batch_tokens = before.training.micro_batch_tokens;
-  kept.model->grad_checkpointing_period = before.model->grad_checkpointing_period;
+  kept.training.micro_batch_tokens = before->training.micro_batch_tokens;
+  kept.model->grad_checkpointing_period = before->model->grad_checkpointing_period;
+  const std::string asked = choice_text(settled), goes_on = choice_text(kept);
+  if (!may_be_chosen(kept, settled)) {
+    fail(run.string(),
+         "the run goes on with {}, not with {}, which are other bits (leave them out; another --output starts a run of "
+         "its own)",
+         goes_on, asked);
+  }
   if (const std::int64_t peak = Fitting(kept, device, limit).peak(kept); peak > limit) {
     fail(run.string(),
          "the run goes on with {}, which takes {}: more than the memory limit of {} (another --output "
          "starts a run of its own)",
-         choice_text(kept), byte_size_text(peak), byte_size_text(limit));
+         goes_on, byte_size_text(peak), byte_size_text(limit));
   }
-  log::info("memory limit {}: as the run began, {}", byte_size_text(limit), choice_text(kept));
+  log::info("memory limit {}: as the run began, {}{}", byte_size_text(limit), goes_on,
+            asked == goes_on ? "" : fmt::format(" in the place of {}", asked));
   return kept;
 }
 

@@ -21,8 +21,9 @@ std::string fitting_text(const RunConfig& config, Device device);
 // expected to stay below `limit` bytes (of the device's memory when it computes there): as configured if that fits,
 // else with the largest micro-batches that do (halved until every example is alone; a slightly slower step), else so
 // with checkpointing (a third more time). Every choice computes the same gradients up to rounding. Where folder `run`
-// holds a run already, its choice is kept. training.compute is settled as well (plan.h). Throws Error when nothing
-// fits, telling how long an example may be, or when the choice of the run there does not.
+// holds a checkpoint to go on from, that run's choice is kept. training.compute is settled as well (plan.h). Throws Error
+// when nothing fits, telling how long an example may be, when the choice of the run there does not, or when no limit
+// could have led to it from this configuration.
 RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run);
 
 // The parameters themselves, whose weights and gradients have room in the machine. Throws Error where they do not: of a

@@ -100,11 +100,15 @@ OpenedDevice prepare_machine(const TrainingConfig& training) {
   return open_device(training.device);
 }
 
+std::optional<RunConfig> config_to_go_on_with(const std::filesystem::path& run) {
+  if (run.empty() || !std::filesystem::exists(run / "last")) return {};
+  return resolve_config(run / "config.json", Json::object(), nullptr);
+}
+
 RunConfig settle_compute(RunConfig config, Device device, const std::filesystem::path& run) {
   std::string& compute = config.training.compute;
-  const std::filesystem::path stored = run / "config.json";
-  if (compute == "auto" && !run.empty() && std::filesystem::exists(stored)) {
-    compute = resolve_config(stored, Json::object(), nullptr).training.compute;
+  if (compute == "auto") {
+    if (const auto before = config_to_go_on_with(run)) compute = before->training.compute;
   }
   compute = compute_type_name(chosen_compute(compute, device));
   return config;

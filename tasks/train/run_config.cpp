@@ -89,8 +89,10 @@ const FieldList<TrainingConfig>& training_fields() {
        {.words = {"adamw", "lamb", "radam"}}},
       {"adam_beta_1", &C::adam_beta_1, "decay of the gradients' mean", below_1},
       {"adam_beta_2", &C::adam_beta_2, "decay of the mean of their squares; translation takes 0.98", below_1},
-      {"adam_epsilon", &C::adam_epsilon, "what is added to the root of the mean square; translation takes 1e-8",
-       below_1},
+      {"adam_epsilon",
+       &C::adam_epsilon,
+       "what is added to the root of the mean square; translation takes 1e-8",
+       {.above = 0, .below = 1}},
       {"learning_rate", &C::learning_rate, "peak learning rate; of noam what the formula is multiplied with", from_0},
       {"schedule",
        &C::schedule,
@@ -115,7 +117,11 @@ const FieldList<TrainingConfig>& training_fields() {
       {"early_stopping", &C::early_stopping, "stop after this many evaluations without a better result; 0: never",
        from_0},
       {"seed", &C::seed, "of fresh weights, order of examples and dropout"},
-      {"threads", &C::threads, "threads to compute with; 0: all processors", from_0, kMayChange},
+      {"threads",
+       &C::threads,
+       "threads to compute with; 0: all processors",
+       {.least = 0, .most = static_cast<double>(kMostThreads)},
+       kMayChange},
       {"shard_moments",
        &C::shard_moments,
        "of several processes (mpirun), each keeps its part of the optimiser's moments: less memory, the same bits",
@@ -227,6 +233,9 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
                    data_fields().read(json.at("data"), "config", "data."),
                    training_fields().read(json.at("training"), "config", "training.")};
   config.model->validate();
+  if (const std::int64_t period = config.model->grad_checkpointing_period; period < 0) {
+    fail_usage("config", "model.grad_checkpointing_period: expected an integer of at least 0, got {}", period);
+  }
   SaveSchedule(config.training.save_every);  // an error here rather than in the run
   if (config.training.resize_relative && config.training.init_from.empty()) {
     fail_usage("config",

@@ -23,6 +23,9 @@ namespace etc {
 inline constexpr const char* kAllowIncompleteHelp =
     "take prepared data although a raw file of theirs could not be read to its end";
 
+// More than any machine has processors: a number beyond it is mistyped, and each thread takes memory.
+inline constexpr std::int64_t kMostThreads = 4096;
+
 struct DataConfig {
   std::vector<std::string> train;  // HDF5 files, shards of one data set
   std::vector<std::string> eval;   // none: no evaluation; `best` is then the last checkpoint

@@ -184,6 +184,7 @@ TrainReport Trainer::run_steps() {
     }
     progress_.loader = batch.after;
     if (record_ && plan_.keep_every > 0 && progress_.step % plan_.keep_every == 0) {
+      require_sound_weights(model_.parameters, progress_.step);
       record_->keep(model_.parameters, progress_.step, training_.keep_last);
     }
     bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
@@ -379,6 +380,7 @@ void Trainer::log_step(double norm, double rate) {
 
 // The best checkpoint so far is kept by the task's main metric; the first of equal ones stays.
 void Trainer::evaluate() {
+  require_sound_weights(model_.parameters, progress_.step);
   const auto predictions = record_ ? model_.task->start_predictions({}) : nullptr;
   const DatasetPass pass{data_.eval, files_text(config_.data.eval), "evaluate", kEvaluationTokens, &processes_};
   if (!predict_dataset(model_, pass, predictions.get())) {
@@ -405,6 +407,7 @@ void Trainer::evaluate() {
 
 void Trainer::save() {
   if (!any_of(processes_, record_ && record_->wants_save(progress_))) return;
+  require_sound_weights(model_.parameters, progress_.step);
   memory_.collect(processes_);
   std::map<std::string, Tensor> tensors = optimizer_.moments();
   tensors.merge(memory_.tensors());

@@ -1,6 +1,7 @@
 #include "etc_core/checkpoint/average.h"
 
 #include <cmath>
+#include <functional>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -67,6 +68,48 @@ TEST_CASE("the mean of one checkpoint, or of equal ones, is that checkpoint", "[
     CHECK(mean_of(std::vector(count, numbers), folder) == numbers);
     CHECK(read_file(folder / "mean/config.json") == read_file(folder / "model_0/config.json"));
   }
+}
+
+TEST_CASE("configurations are compared by what they mean, and tasks and vocabularies with them", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const std::vector<float> six(6, 1);
+  const auto write = [&](const char* name, const std::function<void(Json&)>& change) {
+    write_numbers(folder / name, six);
+    const std::filesystem::path file = folder / name / "config.json";
+    Json config = read_json_file(file);
+    change(config);
+    write_file_atomically(file, json_text(config));
+  };
+  write("plain", [](Json&) {});
+  write("default written", [](Json& config) { config["model"]["use_running_mean"] = false; });
+  write("other value", [](Json& config) { config["model"]["use_running_mean"] = true; });
+  write("other task", [](Json& config) { config["task"]["name"] = "lm"; });
+  write("a", [](Json& config) { config["data"]["vocab_sha256"] = "aa"; });
+  write("b", [](Json& config) { config["data"]["vocab_sha256"] = "bb"; });
+  const auto said = [&](const char* first, const char* second) {
+    std::filesystem::remove_all(folder / "mean");
+    try {
+      return average_models({folder / first, folder / second}, folder / "mean");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK_THAT(said("plain", "default written"), Contains("the mean of 2 models"));
+  CHECK_THAT(said("default written", "plain"), Contains("the mean of 2 models"));
+  CHECK_THAT(said("plain", "other value"), Contains("model.use_running_mean: expected false as in"));
+  CHECK_THAT(said("other value", "plain"), Contains("model.use_running_mean: expected true as in"));
+  CHECK_THAT(said("plain", "other task"), Contains("task.name: expected \"translation\" as in"));
+  CHECK_THAT(said("a", "b"), Contains("data.vocab_sha256: expected \"aa\" as in") && Contains("got \"bb\""));
+}
+
+TEST_CASE("a mean keeps what raw texts are read with", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  write_numbers(folder / "a", std::vector<float>(6, 1));
+  for (const char* name : {"abbrev_types.txt", "ortho_context.tab", "tokenizer.json"})
+    write_file_atomically(folder / "a" / name, name);
+  average_models({folder / "a", folder / "a"}, folder / "mean");
+  for (const char* name : {"abbrev_types.txt", "ortho_context.tab", "tokenizer.json"})
+    CHECK(read_file(folder / "mean" / name) == name);
 }
 
 TEST_CASE("checkpoints without a mean are refused by their first difference", "[checkpoint]") {

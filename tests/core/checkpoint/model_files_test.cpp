@@ -264,3 +264,12 @@ TEST_CASE("only a model alone is replaceable, and only on request", "[checkpoint
   std::filesystem::remove(model / "model.safetensors");
   refuses(other);
 }
+
+TEST_CASE("a folder that is named like a file of a model is not replaced", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const auto model = folder / "model";
+  std::filesystem::create_directories(model / "model.ckpt.data-old");
+  write_file_atomically(model / "model.safetensors", "numbers");
+  write_file_atomically(model / "config.json", R"({"model": {}})");
+  REQUIRE_THROWS_WITH(require_replaceable(model, true), Contains("holds more than a model: model.ckpt.data-old"));
+}

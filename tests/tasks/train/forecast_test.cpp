@@ -9,6 +9,7 @@
 #include "etc_core/ops/update_block.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
+#include "tasks/wikihop/schema.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/wikihop/examples.h"
@@ -62,6 +63,25 @@ TEST_CASE("a run takes the memory that was forecast for it", "[tasks]") {
       }
     }
   }
+}
+
+TEST_CASE("of the data, the batches read ahead, the one being read and the one in use are forecast", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
+  const etc::data::DatasetReader reader({folder / "train.h5"}, etc::wikihop::schema());
+  const std::vector<std::vector<etc::data::LoadedExample>> some = {{{0, 0, reader.read(0)}, {1, 1, reader.read(1)}}};
+  const auto of_batches = [&](std::int64_t ahead) {
+    etc::data::LoaderOptions order;
+    order.batch_examples = 5;
+    order.prefetch_batches = ahead;
+    etc::ProcessMemory memory;
+    etc::add_reading(memory, reader, order, some);
+    return static_cast<double>(memory.beside - 16 * reader.size());  // without lengths and order of the epoch
+  };
+  CHECK(of_batches(0) > 0);
+  CHECK(of_batches(1) == Approx(1.5 * of_batches(0)).margin(2));
+  CHECK(of_batches(2) == Approx(2 * of_batches(0)).margin(2));
+  CHECK(of_batches(6) == of_batches(100));  // all 40
 }
 
 TEST_CASE("processes that divide the moments are forecast their part of them", "[tasks]") {

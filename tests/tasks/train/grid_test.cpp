@@ -154,7 +154,7 @@ TEST_CASE("a grid that cannot be meant is a usage error before any work", "[trai
   refused({"--grid", "seed=1,2"}, "use --seeds N");
   refused({"--grid", "learning_rate=1,two"}, "two");
   refused({"--grid", "learning_rate=0.1,-1"}, "setting learning_rate=-1 of the grid");
-  refused({"--seeds", "0"}, "at least 1");
+  refused({"--seeds", "0"}, "from 1 to 10000");
   refused({"--seeds", "2", "--forecast"}, "--forecast");
 }
 

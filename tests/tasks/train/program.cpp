@@ -7,6 +7,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <string_view>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -65,6 +67,15 @@ bool Child::running() {
 
 void Child::send(int signal) {
   if (pid_ > 0) ::kill(pid_, signal);
+}
+
+bool Child::catches(int signal) const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    const std::string_view name = "SigCgt:";
+    if (line.starts_with(name)) return (std::stoull(line.substr(name.size()), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
 }
 
 int Child::wait() {

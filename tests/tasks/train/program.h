@@ -31,6 +31,7 @@ class Child : NotCopied {
     while (running() && !reached()) std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   pid_t pid() const { return pid_; }  // while it runs
+  bool catches(int signal) const;     // whether a handler of its own waits for the signal
   void send(int signal);
   int wait();                                              // exit code; 128 + signal when it was killed
   std::int64_t peak_bytes() const { return peak_bytes_; }  // most memory it held (resident); known after its end

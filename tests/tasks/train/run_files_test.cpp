@@ -13,6 +13,7 @@
 #include "etc_core/base/json.h"
 #include "tasks/train/metrics_log.h"
 #include "tasks/train/run_directory.h"
+#include "tasks/train/run_record.h"
 #include "tasks/train/tensorboard.h"
 #include "tests/support/catch.h"
 #include "tests/support/file_size_limit.h"
@@ -107,6 +108,23 @@ TEST_CASE("a folder with other files is not taken for a run", "[tasks]") {
   CHECK(message_of_opening(folder.path()).find("holds files that belong to no run") != std::string::npos);
   CHECK(!fs::exists(folder / "lock"));
   CHECK(message_of_opening(folder / "thesis.txt").find("cannot create the folder") != std::string::npos);
+}
+
+TEST_CASE("weights kept behind a step are not counted among the newest, being written again", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  const etc::Json config = {{"model", etc::Json::object()}};
+  const etc::MoreFiles files;
+  etc::ParameterSet parameters;
+  parameters.add("weights", {2}, {});
+  parameters.initialize(1);
+  etc::RunRecord record(folder / "run", config, files);
+  for (const std::int64_t step : {5, 10, 15}) record.keep(parameters, step, 3);
+  record.keep(parameters, 10, 2);  // of a run that went on from a step before 10
+  CHECK(fs::exists(folder / "run/kept/step_00000005"));
+  CHECK(fs::exists(folder / "run/kept/step_00000010"));
+  record.keep(parameters, 15, 2);
+  CHECK(!fs::exists(folder / "run/kept/step_00000005"));
+  CHECK(fs::exists(folder / "run/kept/step_00000015"));
 }
 
 TEST_CASE("metrics are JSON lines and a resumed run continues them from its step", "[tasks]") {

@@ -386,6 +386,63 @@ TEST_CASE("a loss that is not finite stops the run and names the first bad opera
   CHECK(message.find("first bad operator: ") != std::string::npos);
 }
 
+TEST_CASE("weights that are not finite become no checkpoint", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  // Loss and gradient of the first step are numbers; the update is none.
+  const Json steps = {{"learning_rate", 1e300}, {"steps", 50}, {"warmup_proportion", 0}};
+  for (const Json& more :
+       {Json{{"save_every", 1}}, Json{{"keep_every", 1}, {"keep_last", 2}}, Json{{"eval_every", 1}}}) {
+    Json settings = steps;
+    settings.update(more);
+    fs::remove_all(folder / "run");
+    const std::string message =
+        message_of(config_for(folder / "train.h5", {{"model", {{"use_residual_attention", false}}},
+                                                    {"data", {{"eval", {(folder / "train.h5").string()}}}},
+                                                    {"training", settings}}),
+                   folder / "run");
+    INFO(message);
+    CHECK(message.find("train: after step 1: weights: ") == 0);
+    CHECK(message.find("checkpoints of earlier steps stay as they are") != std::string::npos);
+    for (const char* checkpoint : {"last", "best", "kept"}) CHECK(!fs::exists(folder / "run" / checkpoint));
+  }
+}
+
+TEST_CASE("evaluations that are no better are counted from the last one that was", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  const auto config = [&](std::int64_t patience) {
+    return config_for(folder / "train.h5",
+                      {{"data", {{"eval", {(folder / "train.h5").string()}}}},
+                       {"training", {{"steps", 40}, {"eval_every", 1}, {"early_stopping", patience}}}});
+  };
+  etc::train(config(0), folder / "whole");
+  std::vector<double> accuracies;
+  std::istringstream lines(etc::read_file(folder / "whole/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const Json entry = Json::parse(line);
+    if (entry.at("kind") == "eval") accuracies.push_back(entry.at("accuracy"));
+  }
+  REQUIRE(accuracies.size() == 40);
+  // The evaluation at which a run stops; consecutive: the count begins anew at every best one.
+  const auto stop = [&](std::int64_t patience, bool consecutive) {
+    double best = -1;
+    std::int64_t stale = 0, step = 0;
+    for (const double accuracy : accuracies) {
+      ++step;
+      const bool better = accuracy > best;
+      best = std::max(best, accuracy);
+      stale = better ? (consecutive ? 0 : stale) : stale + 1;
+      if (stale == patience) break;
+    }
+    return step;
+  };
+  std::int64_t patience = 2;
+  while (patience < 40 && stop(patience, true) == stop(patience, false)) ++patience;
+  REQUIRE(patience < 40);
+  CHECK(etc::train(config(patience), folder / "stopped").step == stop(patience, true));
+}
+
 TEST_CASE("a run stops early when evaluations get no better", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 20);

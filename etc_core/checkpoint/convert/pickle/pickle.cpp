@@ -15,6 +15,8 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kMaxValues = 500'000;
 constexpr std::size_t kMaxRank = 64;  // PyTorch's own limit
+// Of all copies together: a few bytes of a program may copy what is remembered over and over.
+constexpr std::size_t kMaxCopiedItems = 8 * kMaxValues, kMaxCopiedBytes = 16 * kMaxPickleBytes;
 
 const std::string kOrderedDict = "collections.OrderedDict";
 const std::string kRebuildTensor = "torch._utils._rebuild_tensor_v2";
@@ -157,6 +159,8 @@ class PickleMachine::Program {
   void append(PickleValue* to, Kind kind, const std::vector<const PickleValue*>& items) {
     if (to->kind != kind) refuse("items for {}: expected {}", pickle_kind_name(to->kind), pickle_kind_name(kind));
     if (kind == Kind::dictionary && items.size() % 2 != 0) refuse("a key without a value");
+    copied_items_ += items.size();
+    if (copied_items_ > kMaxCopiedItems) refuse("more than {} items in lists and dictionaries", kMaxCopiedItems);
     to->items.insert(to->items.end(), items.begin(), items.end());
   }
   void append_to_mark(Kind kind) {
@@ -218,10 +222,17 @@ class PickleMachine::Program {
     } else if (callee->text == kRebuildParameter) {
       PickleValue& copy = make(Kind::tensor);
       copy.view = std::make_unique<TensorView>(*argument(*arguments, 0, Kind::tensor).view);
+      charge(*copy.view);
       push(copy);
     } else {
       refuse("a call of {}", callee->text);
     }
+  }
+
+  // What a storage or a tensor takes beside its value.
+  void charge(const TensorView& view) {
+    copied_bytes_ += view.storage.size() + (view.shape.size() + view.strides.size()) * sizeof(std::int64_t);
+    if (copied_bytes_ > kMaxCopiedBytes) refuse("more than {} bytes of storages' names and sizes", kMaxCopiedBytes);
   }
 
   // OrderedDict(), or OrderedDict([(key, value), …]) as Python 2 wrote it.
@@ -244,6 +255,7 @@ class PickleMachine::Program {
     value.view->view_offset = count_argument(arguments, 1);
     value.view->shape = counts(argument(arguments, 2, Kind::tuple));
     value.view->strides = counts(argument(arguments, 3, Kind::tuple));
+    charge(*value.view);
     if (value.view->shape.size() != value.view->strides.size()) {
       refuse("a tensor with {} sizes and {} strides", value.view->shape.size(), value.view->strides.size());
     }
@@ -260,6 +272,7 @@ class PickleMachine::Program {
     value.view = std::make_unique<TensorView>();
     value.view->dtype = type->dtype;
     value.view->storage = argument(*id, 2, Kind::text).text;
+    charge(*value.view);
     value.view->storage_size = count_argument(*id, 4);
     if (id->items.size() > 5 && id->items[5]->kind != Kind::none) {
       value.view->storage_offset = count_argument(argument(*id, 5, Kind::tuple), 1);
@@ -378,7 +391,7 @@ class PickleMachine::Program {
   PickleMachine& machine_;
   const std::string_view bytes_;
   const std::string& where_;
-  std::size_t at_ = 0, operation_at_ = 0;
+  std::size_t at_ = 0, operation_at_ = 0, copied_items_ = 0, copied_bytes_ = 0;
   std::vector<PickleValue*> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint32_t, PickleValue*> memo_;

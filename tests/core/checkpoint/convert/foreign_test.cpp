@@ -307,3 +307,24 @@ TEST_CASE("dense encoders have the hidden states that the library computes of it
     CHECK(largest > 0.5);
   }
 }
+
+TEST_CASE("the farthest distance of a foreign model and the names of its activation are kept", "[convert]") {
+  const auto config_of = [](const std::string& family, Json json, const Json& changes, const TensorSource& source) {
+    json.update(changes);
+    return Read(family, json, source).foreign.config;
+  };
+  CHECK(config_of("xlnet", kXlnet, {{"clamp_len", 37}}, small_xlnet()).relative_clip == 37);
+  CHECK(config_of("xlnet", kXlnet, {{"clamp_len", -1}}, small_xlnet()).relative_clip == 512);
+  for (const char* name : {"gelu", "gelu_python"}) {
+    CHECK(config_of("xlnet", kXlnet, {{"ff_activation", name}}, small_xlnet()).hidden_act == "gelu_erf");
+  }
+  const test::HubBert hub(test::small_bert(), "nezha.");
+  Stored nezha;
+  for (const auto& [name, values] : hub.tensors) {
+    nezha.numbers[name] = values;
+    nezha.entries[name] = {StoredDtype::f32, values.shape()};
+  }
+  Json json = test::small_bert_json();
+  json["model_type"] = "nezha";
+  CHECK(config_of("nezha", json, {{"max_relative_position", 23}}, nezha).relative_clip == 23);
+}

@@ -160,6 +160,25 @@ TEST_CASE("a lifted model takes every tensor from where the specification says",
   }
 }
 
+TEST_CASE("an exact lift fills the segment rows that BERT lacks with its row 0", "[convert]") {
+  const test::TemporaryFolder folder;
+  const BertConfig bert = small_bert();
+  const HubBert hub(bert);
+  EtcConfig config = small_etc(bert, true);
+  config.segment_vocab_size = bert.type_vocab_size + 2;
+  LiftOptions options;
+  options.exact = true;
+  ParameterSet parameters;
+  lift_bert(*source_of(hub, folder), bert, config, nullptr, options, parameters);
+  const Tensor segments = parameters.at("etc_document_bert/segment_emb_lookup/embedding_table").value;
+  for (std::int64_t i = 0; i < segments.size(); ++i) {
+    const std::int64_t row = i / bert.hidden_size, column = i % bert.hidden_size;
+    const std::int64_t from = row < bert.type_vocab_size ? row : 0;
+    REQUIRE(segments.data()[i] ==
+            hub.at("bert.embeddings.token_type_embeddings.weight", from * bert.hidden_size + column));
+  }
+}
+
 TEST_CASE("lifting twice gives the same bits, also of what is initialised", "[convert]") {
   const test::TemporaryFolder folder;
   const BertConfig bert = small_bert();
