@@ -61,6 +61,8 @@ struct TranslatorRequest {
   // so many translations held, as fit, with the same translations; translate() throws Error naming a line that does not
   // fit alone, and where the lines themselves do not fit.
   std::int64_t memory_limit = 0;
+  // Called before each step of a search; what it throws ends translate(). Null: nothing.
+  std::function<void()> before_step;
 };
 
 // Lines of a text, some at a time; none at its end.

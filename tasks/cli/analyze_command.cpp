@@ -26,6 +26,7 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/train/model_folder.h"
 #include "tasks/train/run_config.h"
@@ -309,7 +310,7 @@ void add_analyze_command(Program& program) {
               "one batch")
       .at_least(1);
   command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_threads_option(command, options->threads);
   command.footer(kExamples);
   command.action([options, command] { run_analyze(command, *options); });
 }

@@ -14,6 +14,7 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/inference/document_model.h"
 #include "tasks/output.h"
 #include "tasks/text/json_field.h"
@@ -151,7 +152,7 @@ void add_common_options(const Command& command, DocumentOptions& options) {
   add_score_option(command, options.scores);
   add_device_option(command, options.device);
   add_memory_option(command, options.memory_limit, "how many tokens are in memory at a time, with the same results");
-  command.option("--threads", options.threads, "threads to compute with [all processors]").at_least(1);
+  add_threads_option(command, options.threads);
   options.given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
 }
 

@@ -17,6 +17,7 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/train/stop_signal.h"
 
@@ -99,7 +100,9 @@ SweepOptions sweep_options(const BenchmarkOptions& options, bool scores_named) {
   if (sweep.mode == CallMode::train && options.scores != kDefaultScores) {
     fail_usage("etc benchmark", "--scores: training offers int32, not {}", options.scores);
   }
-  sweep.tokens_per_global = options.tokens_per_global;
+  // A longer block than the longest input is one of its length.
+  sweep.tokens_per_global =
+      std::min(options.tokens_per_global, *std::max_element(sweep.lengths.begin(), sweep.lengths.end()));
   sweep.repeats = options.repeats;
   return sweep;
 }
@@ -201,7 +204,7 @@ void add_benchmark_command(Program& program) {
                     "longest input that does");
   add_profile_option(command, options->profile);
   add_device_option(command, options->device);
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_threads_option(command, options->threads);
   command.footer(
       "Examples:\n"
       "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <limits>
+#include <optional>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "etc_core/base/error.h"
@@ -13,13 +16,71 @@
 
 namespace etc::cli {
 
+// What an option's whole number may be.
+struct WholeRange {
+  std::int64_t type_least = 0;
+  std::uint64_t type_most = 0;
+  std::optional<std::int64_t> least, most;  // asked for
+
+  // all: also the bounds that nobody asked for.
+  std::string text(bool all) const {
+    const std::string low = std::to_string(least.value_or(type_least));
+    const std::string high = most ? std::to_string(*most) : std::to_string(type_most);
+    if (all || (least && most)) return fmt::format("a whole number from {} to {}", low, high);
+    if (least) return "a whole number of at least " + low;
+    return most ? "a whole number of at most " + high : "a whole number";
+  }
+};
+
 struct CommandNotes {
   std::vector<std::string> tasks;
+  std::map<const CLI::Option*, WholeRange> ranges;
   std::map<const CLI::Option*, std::vector<OptionOfTask>> of_tasks;
   std::map<const CLI::Option*, std::vector<std::string>> words;
 };
 
 namespace {
+
+// The type of an option's whole numbers; void: it has others.
+template <typename Value>
+struct WholeType {
+  using type = std::conditional_t<std::is_integral_v<Value>, Value, void>;
+};
+template <typename Value>
+struct WholeType<std::vector<Value>> : WholeType<Value> {};
+
+// Digits are decimal, whatever they begin with, and no number is brought to the nearest one there is. Leaves in `word`
+// what CLI11 reads as the number; returns what is wrong, "": nothing.
+template <typename Integer>
+std::string take_whole_number(const WholeRange& range, std::string& word) {
+  Integer number = 0;
+  const char* const end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, number);
+  const bool above = !range.least || std::cmp_greater_equal(number, *range.least);
+  const bool below = !range.most || std::cmp_less_equal(number, *range.most);
+  if (error == std::errc() && stop == end && above && below) {
+    word = std::to_string(number);
+    return "";
+  }
+  // Of a number that no variable holds all bounds are told.
+  const std::size_t digits = word.starts_with('-') ? 1 : 0;
+  const bool decimal = word.size() > digits && word.find_first_not_of("0123456789", digits) == std::string::npos;
+  return fmt::format("expected {}, got {}", range.text(decimal && error != std::errc()), word.empty() ? "\"\"" : word);
+}
+
+// For an option of whole numbers; others are left as they are.
+template <typename Value>
+void require_whole_numbers(CLI::Option* option, const std::shared_ptr<CommandNotes>& notes) {
+  using Integer = typename WholeType<Value>::type;
+  if constexpr (!std::is_void_v<Integer>) {
+    using Limits = std::numeric_limits<Integer>;
+    notes->ranges[option] = {Limits::min(), Limits::max(), {}, {}};
+    const auto take = [notes, option](std::string& word) {
+      return take_whole_number<Integer>(notes->ranges.at(option), word);
+    };
+    option->check(CLI::Validator(take, ""));
+  }
+}
 
 // The sub-command being parsed when the command line went wrong, or the program itself.
 const CLI::App& innermost(const CLI::App& app) {
@@ -141,16 +202,13 @@ Option Option::required() const {
 }
 
 Option Option::at_least(std::int64_t least) const {
-  return Option(option_->check(
-                    [least](const std::string& word) {
-                      std::int64_t number = 0;
-                      const char* const end = word.data() + word.size();
-                      const auto [stop, error] = std::from_chars(word.data(), end, number);
-                      if (error == std::errc() && stop == end && number >= least) return std::string();
-                      return fmt::format("expected a whole number of at least {}, got {}", least, word);
-                    },
-                    ""),
-                notes_);
+  notes_->ranges.at(option_).least = least;
+  return *this;
+}
+
+Option Option::at_most(std::int64_t most) const {
+  notes_->ranges.at(option_).most = most;
+  return *this;
 }
 
 Option Option::one_of(const std::vector<std::string>& words) const {
@@ -187,11 +245,16 @@ Option Option::of_tasks(const std::vector<OptionOfTask>& tasks) const {
 
 void Command::task_first(const std::vector<std::string>& tasks) const {
   notes_->tasks = tasks;
+  CLI::Option* const option = app_->get_option("--task");
+  option->description(option->get_description() +
+                      fmt::format("; etc {} TASK --help shows one of them", app_->get_name()));
 }
 
 template <typename Value>
 Option Command::option(const std::string& name, Value& value, const std::string& help) const {
-  return Option(app_->add_option(name, value, help), notes_);
+  CLI::Option* const option = app_->add_option(name, value, help);
+  require_whole_numbers<Value>(option, notes_);
+  return Option(option, notes_);
 }
 
 #define ETC_OPTION_OF(...) template Option Command::option(const std::string&, __VA_ARGS__&, const std::string&) const;
@@ -216,9 +279,10 @@ Option Command::take_text(const std::string& name, std::function<void(const std:
 
 Option Command::take_integer(const std::string& name, std::function<void(std::int64_t)> take,
                              const std::string& help) const {
-  return Option(app_->add_option_function<std::int64_t>(
-                    name, [take = std::move(take)](const std::int64_t& value) { take(value); }, help),
-                notes_);
+  CLI::Option* const option = app_->add_option_function<std::int64_t>(
+      name, [take = std::move(take)](const std::int64_t& value) { take(value); }, help);
+  require_whole_numbers<std::int64_t>(option, notes_);
+  return Option(option, notes_);
 }
 
 Option Command::take_words(const std::string& name, WordCount count, const std::string& type,

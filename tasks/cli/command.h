@@ -39,8 +39,9 @@ class Option {
   Option(CLI::Option* option, std::shared_ptr<CommandNotes> notes) : option_(option), notes_(std::move(notes)) {}
 
   Option required() const;
-  // "expected a whole number of at least 1, got 0"
+  // Of an option of whole numbers: "expected a whole number of at least 1, got 0", "… from 1 to 65535, got 70000".
   Option at_least(std::int64_t least) const;
+  Option at_most(std::int64_t most) const;
   // "expected run or strict, got strikt (did you mean strict?)"
   Option one_of(const std::vector<std::string>& words) const;
   // A list may be one word with commas.

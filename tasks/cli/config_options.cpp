@@ -1,7 +1,9 @@
 #include "tasks/cli/config_options.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "etc_core/base/error.h"
 #include "tasks/registry.h"
@@ -41,6 +43,35 @@ std::vector<OptionOfTask> tasks_of(const ConfigKey& key) {
     if (const Field* own = entry.task.keys.find(key.field.name)) tasks.push_back(key_of_task(entry.name, *own));
   }
   return tasks;
+}
+
+using TaskNames = std::vector<std::string>;
+using NamesOfText = std::vector<std::pair<std::string, TaskNames>>;  // in the order in which texts come first
+
+TaskNames& names_of(NamesOfText& texts, const std::string& text) {
+  const auto there = std::find_if(texts.begin(), texts.end(), [&](const auto& of) { return of.first == text; });
+  return there != texts.end() ? there->second : texts.emplace_back(text, TaskNames{}).second;
+}
+
+// " [430 (wikihop), 256 (hotpotqa)]": the values of the tasks whose text for the option is `help`. Names stand where
+// values differ, or where `named` asks for them.
+std::string presets_of_tasks(const std::vector<OptionOfTask>& tasks, const std::string& help, bool named) {
+  NamesOfText presets;
+  for (const OptionOfTask& task : tasks) {
+    if (task.help == help) names_of(presets, task.preset).push_back(task.task);
+  }
+  named = named || presets.size() > 1;
+  std::vector<std::string> told;
+  for (const auto& [preset, names] : presets) {
+    const std::string told_names = named ? fmt::format("{}", fmt::join(names, ", ")) : "";
+    if (preset.empty() || told_names.empty()) {
+      told.push_back(preset + told_names);
+    } else {
+      told.push_back(fmt::format("{} ({})", preset, told_names));
+    }
+  }
+  const std::string list = fmt::format("{}", fmt::join(told, ", "));
+  return list.empty() ? "" : fmt::format(" [{}]", list);
 }
 
 }  // namespace
@@ -91,6 +122,19 @@ OptionOfTask key_of_task(const std::string& task, const Field& field) {
   return {task, described(field), type_text(field), preset_text(field)};
 }
 
+std::string help_of_tasks(const std::vector<OptionOfTask>& tasks) {
+  NamesOfText helps;
+  for (const OptionOfTask& task : tasks) names_of(helps, task.help).push_back(task.task);
+  if (helps.size() == 1) {
+    const std::string& help = helps.front().first;
+    return help + presets_of_tasks(tasks, help, tasks.size() < task_entries().size());
+  }
+  std::vector<std::string> told;
+  for (const auto& [help, names] : helps)
+    told.push_back(fmt::format("{}: {}{}", fmt::join(names, ", "), help, presets_of_tasks(tasks, help, false)));
+  return fmt::format("{}", fmt::join(told, "; "));
+}
+
 GivenOptions add_config_options(const Command& command, const std::function<bool(const ConfigKey&)>& wanted) {
   auto given = std::make_shared<Json>(Json::object());
   for (const ConfigKey& key : config_keys()) {
@@ -99,10 +143,12 @@ GivenOptions add_config_options(const Command& command, const std::function<bool
     const auto take = [given, &key](const std::vector<std::string>& words) {
       (*given)[key.section][key.field.name] = option_value(key.field, words);
     };
-    const Option option =
-        command.take_words(field.option_name(), count_of(field.kind), type_text(field), take, help_text(key))
-            .group("Section " + key.section);
-    if (key.section == "task" && field.name != "name") option.of_tasks(tasks_of(key));
+    const std::vector<OptionOfTask> tasks =
+        key.section == "task" && field.name != "name" ? tasks_of(key) : std::vector<OptionOfTask>{};
+    const std::string help = tasks.empty() ? help_text(key) : help_of_tasks(tasks);
+    const Option option = command.take_words(field.option_name(), count_of(field.kind), type_text(field), take, help)
+                              .group("Section " + key.section);
+    if (!tasks.empty()) option.of_tasks(tasks);
   }
   return given;
 }

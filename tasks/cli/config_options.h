@@ -25,6 +25,10 @@ std::string described(const Field& field);
 // What `etc <command> TASK --help` says of a task's key.
 OptionOfTask key_of_task(const std::string& task, const Field& field);
 
+// What `etc <command> --help` says of an option that several tasks have: each meaning once, and the values it has when
+// it is not given, with the tasks' names where they differ or not every task has it: "… [430 (wikihop), 256 (hotpotqa)]".
+std::string help_of_tasks(const std::vector<OptionOfTask>& tasks);
+
 // Declares --key-with-dashes for every key that `wanted` accepts, grouped by section in --help.
 GivenOptions add_config_options(const Command& command, const std::function<bool(const ConfigKey&)>& wanted);
 

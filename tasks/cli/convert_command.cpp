@@ -26,6 +26,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/convert_vocabulary.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/stop_signal.h"
@@ -409,7 +410,7 @@ void add_convert_command(Program& program) {
   command.flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
                "accept that fewer than 90 % of the pieces are found");
   command.option("--seed", options->seed, "of what is initialised").show_default();
-  command.option("--threads", options->threads, "threads (default: one per processor)").at_least(1);
+  add_threads_option(command, options->threads);
   command.action([command, options] {
     require_one_process("etc convert", "it");
     run_convert(command, *options);

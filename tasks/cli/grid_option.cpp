@@ -9,6 +9,8 @@ namespace etc::cli {
 
 namespace {
 
+constexpr std::int64_t kMostSeeds = 10'000;
+
 // What a grid may vary: keys with one value each. Data are not settings, and seeds have an option of their own.
 bool may_vary(const ConfigKey& key) {
   return key.section != "data" && key.field.kind != FieldKind::texts && key.path() != "training.seed" &&
@@ -76,11 +78,12 @@ std::shared_ptr<GridOption> add_grid_option(const Command& command) {
   command.take_words("--grid", WordCount::any, "KEY=VALUE,…", take,
                      "one run for each choice of values, KEY of any section but data; --output holds a folder each");
   const auto take_seeds = [option](std::int64_t seeds) {
-    if (seeds < 1) fail_usage("--seeds", "expected a whole number of at least 1, got {}", seeds);
     option->grid.seeds = seeds;
     option->given = true;
   };
-  command.take_integer("--seeds", take_seeds, "so many runs of each setting, with --seed, --seed + 1, …");
+  command.take_integer("--seeds", take_seeds, "so many runs of each setting, with --seed, --seed + 1, …")
+      .at_least(1)
+      .at_most(kMostSeeds);
   return option;
 }
 

@@ -1,6 +1,7 @@
 #include "tasks/cli/inference_options.h"
 
 #include "etc_core/base/error.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 
@@ -15,7 +16,7 @@ void add_inference_options(const Command& command, InferenceOptions& options) {
   command.flag("--allow-incomplete", options.allow_incomplete, kAllowIncompleteHelp);
   add_memory_option(command, options.memory_limit,
                     "choose how many tokens are in memory at a time, with the same results");
-  command.option("--threads", options.threads, "threads to compute with [all processors]").at_least(1);
+  add_threads_option(command, options.threads);
 }
 
 void require_task(const char* where, const std::string& task, const Json& task_section) {

@@ -29,6 +29,24 @@ void reserve_standard_descriptors() {
   }
 }
 
+// Weights are read where they lie in their file (etc_core/checkpoint/input_file.h): of a file that another program has
+// shortened since, a page is gone, and the kernel sends this signal.
+void end_at_lost_page(int) {
+  constexpr char kText[] =
+      "etc: a file that is in use was shortened by another program (replace files of a model by mv, not by writing "
+      "into "
+      "them)\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  ::_exit(1);
+}
+
+void tell_of_lost_pages() {
+  struct sigaction action = {};
+  action.sa_handler = end_at_lost_page;
+  action.sa_flags = SA_ONSTACK;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
 int run(int argc, char** argv) {
   const char* description = "etc: prepares, trains, evaluates and predicts with ETC encoders on long documents";
   etc::cli::Program program("etc", description, std::string("etc ") + etc::program_version());
@@ -80,6 +98,7 @@ int main(int argc, char** argv) {
   // A reader that went away, and a file beyond the limit of its size, are errors with a message, not the end without a
   // word.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  tell_of_lost_pages();
   etc::log::to_stderr();
   std::string message;
   int code = 1;

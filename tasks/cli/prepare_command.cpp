@@ -13,6 +13,7 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/forecast.h"
 #include "tasks/prepare/learn_splitter.h"
@@ -253,7 +254,8 @@ void print_forecast(const PrepareOptions& options, const Json& settings) {
         sample.records, all.records);
   print("expected peak memory {}\n", memory_text(expected.memory));
   print("expected time {:.3g} s with {} threads\n", expected.seconds, thread_count());
-  print("expected output {} examples, {}\n", all.examples, byte_size_text(expected.output_bytes));
+  print("expected output {} examples, {} (on disk while it is made at most {})\n", all.examples,
+        byte_size_text(expected.output_bytes), byte_size_text(expected.disk_bytes));
 }
 
 void run_prepare(PrepareOptions& options) {
@@ -354,7 +356,7 @@ void add_prepare_command(Program& program) {
                  "file for faults, one JSON object per line (default: "
                  "the output's name with .rejects.jsonl)");
   command.option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_threads_option(command, options->threads);
   command.option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
       .show_default()
       .at_least(0);
@@ -377,8 +379,7 @@ void add_prepare_command(Program& program) {
     command
         .take_text(
             setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
-            described(*setting))
-        .show_default(preset_text(*setting))
+            help_of_tasks(tasks[name]))
         .group("Settings")
         .of_tasks(tasks[name]);
   }

@@ -75,19 +75,6 @@ void run(const SampleCommand& options) {
   log::info("{} written to {}", fmt::join(kind.files, ", "), options.output);
 }
 
-// The help of one option, which several tasks may have, each with its own default.
-std::string help_of(const std::string& key) {
-  std::string text;
-  std::vector<std::string> defaults;
-  for (const TaskEntry* entry : sample_entries()) {
-    const Field* own = entry->sample.keys.find(key);
-    if (own == nullptr) continue;
-    if (text.empty()) text = own->help;
-    defaults.push_back(fmt::format("{} {}", entry->name, json_line(own->default_value())));
-  }
-  return fmt::format("{} [{}]", text, fmt::join(defaults, ", "));
-}
-
 // What the generators that have the key say of it.
 std::vector<OptionOfTask> tasks_of(const std::string& key) {
   std::vector<OptionOfTask> tasks;
@@ -112,7 +99,7 @@ void add_sample_command(Program& program) {
       command
           .take_integer(
               key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
-              help_of(key.name))
+              help_of_tasks(tasks_of(key.name)))
           .of_tasks(tasks_of(key.name));
     }
   }

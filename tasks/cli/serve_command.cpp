@@ -18,6 +18,7 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/serve/service.h"
 #include "tasks/train/model_folder.h"
 #include "tasks/train/stop_signal.h"
@@ -28,7 +29,15 @@ namespace {
 
 constexpr const char* kServeWhere = "etc serve";
 constexpr auto kLook = std::chrono::milliseconds(20);
-constexpr std::int64_t kMostSeconds = 86400;
+constexpr std::int64_t kMostSeconds = 86400, kMostPort = 65535;
+
+constexpr const char* kEndpoints =
+    R"(Endpoints: / (a page), /predict /ask /keyphrases /encode /tokenize /attention (POST, JSON or lines of it), /info
+/metrics /health/live /health/ready (tasks/serve/README.md)
+Examples:
+  etc serve --model run --port 8080
+  curl --json '{"document": "The harbour is old.", "question": "What is old?"}' http://127.0.0.1:8080/ask
+  curl -H 'Content-Type: application/x-ndjson' --data-binary @dev.jsonl http://127.0.0.1:8080/predict)";
 
 struct ServeOptions {
   std::string model, vocab, splitter, token_file, max_body = "4MB";
@@ -81,10 +90,6 @@ void check_paths(const ServeOptions& options) {
   paths.check();
 }
 
-void check_at_most(const char* option, std::int64_t given, std::int64_t most) {
-  if (given > most) fail_usage(kServeWhere, "{}: expected at most {}, got {}", option, most, given);
-}
-
 // As in an address of HTTP: one of numbers and colons stands in brackets there.
 std::string in_address(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
@@ -92,9 +97,6 @@ std::string in_address(const std::string& host) {
 
 void run_serve(const ServeOptions& options) {
   require_one_process(kServeWhere, "it");
-  check_at_most("--port", options.port, 65535);
-  check_at_most("--read-seconds", options.read_seconds, kMostSeconds);
-  check_at_most("--wait-seconds", options.wait_seconds, kMostSeconds);
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const StopSignal listening;
@@ -126,7 +128,7 @@ void add_serve_command(Program& program) {
   command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
   command.option("--host", options->host, "address or name to listen at; 0.0.0.0: all of this machine's")
       .show_default();
-  command.option("--port", options->port, "port; 0: any free one").at_least(0).show_default();
+  command.option("--port", options->port, "port; 0: any free one").at_least(0).at_most(kMostPort).show_default();
   command.option("--token-file", options->token_file,
                  "ask for the token in this file's first line (Authorization: Bearer TOKEN)");
   command.option("--max-body", options->max_body, "size of a request's body at most").show_default();
@@ -135,9 +137,11 @@ void add_serve_command(Program& program) {
       .show_default();
   command.option("--wait-seconds", options->wait_seconds, "that a request waits at most (503)")
       .at_least(1)
+      .at_most(kMostSeconds)
       .show_default();
   command.option("--read-seconds", options->read_seconds, "in which a whole request must arrive (408)")
       .at_least(1)
+      .at_most(kMostSeconds)
       .show_default();
   command.option("--max-connections", options->connections, "open at a time; one more is refused (503)")
       .at_least(1)
@@ -154,17 +158,9 @@ void add_serve_command(Program& program) {
   add_device_option(command, options->device);
   add_memory_option(command, options->memory_limit,
                     "chooses how many tokens are in memory at a time, and refuses what does not fit (413)");
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_threads_option(command, options->threads);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
-  command.footer(
-      "Endpoints: / (a page), /predict /ask /keyphrases /encode /tokenize /attention (POST, JSON or lines of it), "
-      "/info\n"
-      "/metrics /health/live /health/ready (tasks/serve/README.md)\n"
-      "Examples:\n"
-      "  etc serve --model run --port 8080\n"
-      "  curl --json '{\"document\": \"The harbour is old.\", \"question\": \"What is old?\"}' "
-      "http://127.0.0.1:8080/ask\n"
-      "  curl -H 'Content-Type: application/x-ndjson' --data-binary @dev.jsonl http://127.0.0.1:8080/predict");
+  command.footer(kEndpoints);
   command.action([options] {
     options->model = model_folder(options->model);
     run_serve(*options);

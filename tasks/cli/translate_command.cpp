@@ -17,6 +17,7 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/cli/threads_option.h"
 #include "tasks/n_best_file.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
@@ -129,24 +130,29 @@ Json answers_of(const std::vector<LineTranslation>& translations, std::int64_t m
   return answers;
 }
 
+void stop_if_asked() {
+  if (StopSignal::requested()) throw Interrupted(std::string(kWhere) + ": stopped before the end");
+}
+
 void translate_text(LineTranslator& translator, const TranslateCommand& options) {
+  const StopSignal listening;
   SourceLines text(options);
   std::optional<Output> output;
   if (!options.output.empty()) output.emplace(options.output);
   NBestFile n_best({{}, options.n_best_output, options.n_best > 0 ? options.n_best : translator.most()});
-  const StopSignal listening;
   Progress progress("translate", 0, "lines");
   std::int64_t done = 0;
   while (true) {
     const std::vector<SourceLine> lines = text.next(options.window);
     if (lines.empty()) break;
-    if (StopSignal::requested()) throw Interrupted(std::string(kWhere) + ": stopped before the end");
+    stop_if_asked();
     translator.translate(lines, done + 1, [&](const std::vector<LineTranslation>& found) {
       if (output) output->write((found.empty() ? std::string() : found.front().text) + "\n");
       n_best.add(std::to_string(++done), answers_of(found, n_best.count()));
     });
     progress.update(done);
   }
+  stop_if_asked();
   progress.finish();
   if (output) output->finish();
   n_best.finish();
@@ -187,6 +193,7 @@ void run_translate(TranslateCommand& options) {
   request.compute = {device, chosen_compute(options.compute, device)};
   request.memory_limit = take_memory_limit(options.memory_limit, device);
   if (options.forecast) return print_forecast(request, options);
+  request.before_step = stop_if_asked;
   const auto translator = translator_kind().open(request);
   if (options.n_best > translator->most())
     fail_usage(kWhere, "--n-best: expected at most the beam, {}, got {}", translator->most(), options.n_best);
@@ -237,7 +244,7 @@ void add_translate_command(Program& program) {
       "search fewer sentences together, in parts of a window, where it takes that, with the same translations");
   command.flag("--forecast", options->forecast, "only say how much memory translating the text would take at most");
   add_profile_option(command, options->profile);
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_threads_option(command, options->threads);
   command.footer(
       "Examples:\n"
       "  etc translate --model run --input test.source --output test.translated\n"

@@ -222,6 +222,7 @@ std::vector<std::vector<Hypothesis>> beam_search(NextTokens& model, std::span<co
       }
     }
     if (live.empty()) break;
+    if (options.before_step) options.before_step();
     model.step(live);
     require_numbers(model, live, s);
     parallel_for(std::ssize(going), [&](std::int64_t i) {

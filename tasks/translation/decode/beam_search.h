@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct SearchOptions {
   std::int64_t limit = 1024;  // positions of the model
   std::int64_t min_len = 1;   // </s> not counted
   SearchTokens tokens;
+  std::function<void()> before_step;  // called before each step; what it throws ends the search. Null: nothing
 };
 
 // What is translated.

@@ -55,6 +55,7 @@ std::vector<std::vector<Hypothesis>> translate(const std::vector<TranslationMode
                                                const TranslateOptions& options) {
   std::vector<std::vector<Hypothesis>> results(sentences.size());
   for (const Numbers& numbers : search_batches(sentences, options)) {
+    if (options.search.before_step) options.search.before_step();  // before they are encoded
     const EncoderInput input = input_of(sentences, numbers);
     Tape tape(Recording::off);
     std::vector<EncodedSources> encoded;

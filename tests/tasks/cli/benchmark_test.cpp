@@ -1,6 +1,8 @@
 // etc benchmark: what a processor offers of number types, what a model takes of lengths and scores, and what is said
 // where they do not.
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
@@ -25,13 +27,13 @@ test::Result benchmark(const std::string& compute, const char* level = "avx2") {
 }
 
 // A tiny dense model of 64 positions measured; fields: more keys of its configuration; more: options.
-test::Result benchmark_dense(const std::string& fields, const test::Words& more) {
+test::Result benchmark_dense(const std::string& fields, const test::Words& more, int layers = 2) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "c.json",
-                        R"({"model": {"kind": "dense", "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2,
+                        R"({"model": {"kind": "dense", "vocab_size": 50, "hidden_size": 16,
                             "num_attention_heads": 2, "intermediate_size": 32, "attention_probs_dropout_prob": 0,
-                            "max_absolute_position_embeddings": 64)" +
-                            fields + "}}");
+                            "max_absolute_position_embeddings": 64, "num_hidden_layers": )" +
+                            std::to_string(layers) + fields + "}}");
   return test::run_program(
       test::joined({"benchmark", "--config", folder / "c.json", "--repeats", "1", "--threads", "1"}, more),
       folder.path());
@@ -100,4 +102,44 @@ TEST_CASE(
     CHECK(named.code == 2);
     CHECK_THAT(named.err, Contains("etc benchmark: --residual sum: config: ") && !Contains("forecast"));
   }
+}
+
+TEST_CASE("benchmark measures models whose sub-layers have an order of their own", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::Result result =
+      benchmark_dense(R"(, "sublayer_order": "sssfsfsffsff")", {"--residual", "off", "--lengths", "32"}, 6);
+  CAPTURE(result.err);
+  CHECK(result.code == 0);
+}
+
+TEST_CASE("benchmark takes one global token where a block would be longer than the input", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  const test::Result result = test::run_program({"benchmark", "--preset", "tiny", "--residual", "off", "--lengths",
+                                                 "64", "--tokens-per-global", "9223372036854775807", "--forecast"},
+                                                folder.path());
+  CAPTURE(result.err);
+  REQUIRE(result.code == 0);
+  CHECK_THAT(result.out, Contains("      64      1 "));
+}
+
+TEST_CASE("the memory of a short input is its own, measured beside a long one or alone", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  // Long enough for buffers of more than a megabyte, which are kept for the next ones.
+  const auto peak_of_first = [](const std::string& lengths) {
+    const test::TemporaryFolder folder;
+    const test::Result result =
+        test::run_program({"benchmark", "--preset", "tiny", "--residual", "off", "--compute", "fp32", "--mode", "train",
+                           "--repeats", "1", "--lengths", lengths, "--output", folder / "sweep", "--threads", "1"},
+                          folder.path());
+    CAPTURE(result.err);
+    REQUIRE(result.code == 0);
+    std::ifstream table(folder / "sweep/benchmark.csv");
+    std::string header, number;
+    std::getline(table, header);
+    CHECK_THAT(header, Contains("tokens_per_second,peak_mb,"));
+    for (int column = 0; column < 7; ++column) std::getline(table, number, ',');
+    return std::stod(number);
+  };
+  CHECK(peak_of_first("128,4096") < 1.3 * peak_of_first("128"));
 }

@@ -10,12 +10,15 @@ TEST_CASE("an option that cannot be meant is told with what is expected and what
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::TemporaryFolder folder;
   const std::vector<std::pair<Words, std::string>> cases = {
-      {{"eval", "--threads", "0"}, "etc eval: --threads: expected a whole number of at least 1, got 0"},
-      {{"eval", "--threads", "-3"}, "etc eval: --threads: expected a whole number of at least 1, got -3"},
-      {{"eval", "--threads", "two"}, "etc eval: --threads: expected a whole number of at least 1, got two"},
-      {{"encode", "--threads", "1.5"}, "etc encode: --threads: expected a whole number of at least 1, got 1.5"},
+      {{"eval", "--threads", "0"}, "etc eval: --threads: expected a whole number from 1 to 4096, got 0"},
+      {{"eval", "--threads", "-3"}, "etc eval: --threads: expected a whole number from 1 to 4096, got -3"},
+      {{"eval", "--threads", "two"}, "etc eval: --threads: expected a whole number from 1 to 4096, got two"},
+      {{"encode", "--threads", "1.5"}, "etc encode: --threads: expected a whole number from 1 to 4096, got 1.5"},
       {{"eval", "--threads", "99999999999999"}, "etc eval: --threads: expected a whole number"},
-      {{"prepare", "--threads", "0"}, "etc prepare: --threads: expected a whole number of at least 1, got 0"},
+      {{"prepare", "--threads", "0"}, "etc prepare: --threads: expected a whole number from 1 to 4096, got 0"},
+      {{"analyze", "--seed", "18446744073709551616"},
+       "etc analyze: --seed: expected a whole number from 0 to 18446744073709551615, got 18446744073709551616"},
+      {{"serve", "--port", "070000"}, "etc serve: --port: expected a whole number from 0 to 65535, got 070000"},
       {{"prepare", "--max-rejects", "-1"}, "etc prepare: --max-rejects: expected a whole number of at least 0, got -1"},
       {{"predict", "--n-best", "0"}, "etc predict: --n-best: expected a whole number of at least 1, got 0"},
       {{"benchmark", "--lengths", "512", "0"},

@@ -25,6 +25,18 @@ TEST_CASE("help goes to standard output with exit code 0", "[cli]") {
   }
 }
 
+TEST_CASE("the help of an option that several tasks have tells the value of each", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  const std::string prepare = test::run_program({"prepare", "--help"}, folder.path()).out;
+  CHECK_THAT(prepare, Catch::Contains("from one window's start to the next (1 or more) [2048 (nq), 128 (squad)]") &&
+                          Catch::Contains("etc prepare TASK --help shows one of them"));
+  CHECK_THAT(test::run_program({"prepare", "squad", "--help"}, folder.path()).out, Catch::Contains("--stride INT=128"));
+  CHECK_THAT(test::run_program({"train", "--help"}, folder.path()).out,
+             Catch::Contains("wikihop: share of the target") && Catch::Contains("below 1) [0.1]"));
+  CHECK_THAT(test::run_program({"sample", "--help"}, folder.path()).out, Catch::Contains(", 1000 (lm)]"));
+}
+
 TEST_CASE("mistyped commands and options are usage errors with a suggestion", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::TemporaryFolder folder;

@@ -399,6 +399,15 @@ TEST_CASE("etc serve tells an address of IPv6 as browsers take it", "[serve]") {
   CHECK(child.wait() == 0);
 }
 
+TEST_CASE("a page of the weights that another program took away ends the program with advice", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  test::Child child({*test::program(), "serve", "--model", scene().path("run"), "--port", "0"}, scene().path("lost"));
+  CHECK_THAT(said_by_listening("lost", "http://"), Catch::Contains("http://"));
+  child.send(SIGBUS);  // as the kernel does
+  CHECK(child.wait() == 1);
+  CHECK_THAT(read_file(scene().path("lost.err")), Catch::Contains("replace files of a model by mv"));
+}
+
 TEST_CASE("etc serve refuses times beyond a day and a text without tokens", "[serve]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const auto refused = [&](const std::string& option, const std::string& value) {
@@ -407,7 +416,9 @@ TEST_CASE("etc serve refuses times beyond a day and a text without tokens", "[se
     CHECK(result.code == 2);
     return result.err;
   };
-  CHECK_THAT(refused("--read-seconds", "9300000000"), Catch::Contains("--read-seconds: expected at most 86400"));
-  CHECK_THAT(refused("--wait-seconds", "86401"), Catch::Contains("--wait-seconds: expected at most 86400"));
+  CHECK_THAT(refused("--read-seconds", "9300000000"),
+             Catch::Contains("--read-seconds: expected a whole number from 1 to 86400"));
+  CHECK_THAT(refused("--wait-seconds", "86401"),
+             Catch::Contains("--wait-seconds: expected a whole number from 1 to 86400"));
   CHECK_THAT(refused("--max-long-tokens", "0"), Catch::Contains("at least 1"));
 }

@@ -1,6 +1,9 @@
 // etc translate: lines of any text through a small encoder-decoder, whose translations are known from its own search.
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <sstream>
+#include <thread>
 
 #include "data/text/subword_vocab.h"
 #include "data/text/tokenizer.h"
@@ -203,6 +206,24 @@ TEST_CASE("models and lines that cannot be translated are refused by name", "[tr
       scene.try_run({"translate", "--model", folder, "--input", "-", "--output", "-"}, "a zz b qq\na b c a\n");
   CHECK(lacks.code == 0);
   CHECK_THAT(lacks.err, Contains("2 lines, 25.000 % of 8 pieces are not in the vocabulary"));
+}
+
+TEST_CASE("a signal ends the translation of the only window of lines", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  const SavedModel saved(scene);
+  std::string text;
+  for (int line = 0; line < 300; ++line) text += "a b c\n";
+  write_file_atomically(scene.path("in.txt"), text);
+  test::Child child({*test::program(), "translate", "--model", scene.path("model"), "--input", scene.path("in.txt"),
+                     "--output", scene.path("out.txt"), "--min-len", "900", "--max-len-b", "900", "--threads", "1"},
+                    scene.path("child"));
+  child.run_until([&] { return child.catches(SIGTERM); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the lines are read, and their search has begun
+  child.send(SIGTERM);
+  CHECK(child.wait() == 1);
+  CHECK_THAT(read_file(scene.path("child.err")), Contains("etc translate: stopped before the end"));
+  CHECK(!std::filesystem::exists(scene.path("out.txt")));
 }
 
 TEST_CASE("a model folder of an encoder-decoder says what it holds", "[translation]") {

@@ -165,6 +165,22 @@ TEST_CASE("a beam as wide as all prefixes finds the best of all translations", "
   }
 }
 
+TEST_CASE("of equally probable hypotheses those of the earlier one go on", "[decode]") {
+  // 4 and 5 are equally probable, then 6 and 7 behind 4 and 4 and 5 behind 5: four equal sums for two places.
+  Rows rows(8, std::vector<double>(8, -1000));
+  rows[2][4] = rows[2][5] = std::log(0.5);
+  rows[4][6] = rows[4][7] = rows[5][4] = rows[5][5] = std::log(0.5);
+  rows[6][2] = rows[7][2] = 0;
+  Table model(rows);
+  SearchOptions options;
+  options.beam = 2;
+  options.max_len_b = 4;
+  const auto found = beam_search(model, std::vector<SearchSentence>(1), options).at(0);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].tokens == std::vector<std::int32_t>{4, 6, 2});
+  CHECK(found[1].tokens == std::vector<std::int32_t>{4, 7, 2});
+}
+
 TEST_CASE("a beam of one takes the best token each time, and the specification's lengths decide by their penalty",
           "[decode]") {
   const Rows rows = random_rows(9, 7);
@@ -240,6 +256,18 @@ TEST_CASE("a prefix is forced, counted, and searched on from; limits end a searc
   CHECK_THROWS_AS(beam_search(model, sentences, options), UsageError);
   options.beam = 12;  // reduced to 8
   CHECK(beam_search(model, std::vector<SearchSentence>(1), options).at(0).size() <= 8);
+}
+
+TEST_CASE("whoever is called before each step may end the search", "[decode]") {
+  Table model(random_rows(9, 11));
+  SearchOptions options;
+  options.min_len = 20;
+  std::int64_t steps = 0;
+  options.before_step = [&] {
+    if (++steps == 3) throw Interrupted("told to stop");
+  };
+  CHECK_THROWS_WITH(beam_search(model, std::vector<SearchSentence>(2), options), "told to stop");
+  CHECK(steps == 3);
 }
 
 TEST_CASE("nan among log-probabilities names sentence and step, and an unknown token costs its penalty", "[decode]") {
