@@ -1,7 +1,7 @@
 // The threads that parallel_for runs on: the caller and workers that wait for its loops.
 //
 // The promise: who waits takes nothing from others. A worker looks for the next loop for a few microseconds, in which
-// loops of one operator follow each other, or for a fraction of a millisecond where no other program wants its
+// loops of one operator follow each other, or for a millisecond where no other program wants its
 // processor, and then sleeps until it is woken; so does the caller at the end of a loop.
 // And nobody waits for a worker that has not begun: the caller takes every task that no worker has taken. OpenMP's own
 // team, which stood here before, keeps neither: its threads spin for milliseconds at barriers that all of them have to
@@ -22,7 +22,7 @@ namespace etc {
 // How a waiting thread spends its time before it sleeps.
 struct WaitSpins {
   std::int64_t looks = 0;  // times it looks for what it waits for: some 10 to 40 nanoseconds each
-  bool longer = false;     // then a fraction of a millisecond more, unless other programs want its processor
+  bool longer = false;     // then a millisecond more, unless other programs want its processor
   bool operator==(const WaitSpins&) const = default;
 };
 

@@ -21,7 +21,8 @@ namespace etc::ops {
 //   dlogits =        null: not computed; may be logits
 // Memory: logits, target, losses and dlogits lie on the device; offsets, counted and target_index on the host.
 // Rules: a target index outside the group or not counted is an Error naming group and index; a group without counted
-// logits must have target -1 or an all-zero distribution (loss 0). The maximum is subtracted first; sums are in double.
+// logits must have target -1 or an all-zero distribution (loss 0); Error, too: both or neither of target_index and target,
+// smoothing beside target or outside [0, 1), offsets that decrease, missing arrays. The maximum is subtracted first; sums are in double.
 // Same bits for any thread count and any neighbours. Cost: O(offsets[K]).
 struct CrossEntropy {
   std::int64_t groups = 0;  // K

@@ -31,7 +31,8 @@ struct NormStatistics {
 //   sum =         [M, H]  s, for backward; null: not kept; may be x or branch. Must be null with branch null: s is x
 //   mean, rstd =  [M]     for backward; both or neither null
 // Rules: two passes (variance of centred values: with so small an epsilon E[x²]−E[x]² would not do); the bits of a row
-// depend on that row alone. Cost: O(M*H).
+// depend on that row alone. Cost: O(M*H). Throws Error on M < 0, H < 1, missing arrays, and pairs of arrays other than
+// said here.
 struct LayerNormForward {
   std::int64_t rows = 0, cols = 0;
   const float* x = nullptr;

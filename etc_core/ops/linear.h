@@ -104,7 +104,7 @@ struct LinearBackward {
   float* dbias = nullptr;    // +=  [out]
 };
 // Rules: dx has the row rule of linear(); dweight and dbias are sums over fixed blocks of tokens in order.
-// Same bits for any thread count. Cost: 4*M*in*out operations.
+// Same bits for any thread count. Cost: 4*M*in*out operations. Throws Error on sizes and arrays as linear(), and on int8.
 void linear_backward(Device device, const LinearBackward& args);
 
 extern KernelSlot<void(const LinearForward&)> linear_kernel;

@@ -11,7 +11,8 @@ namespace etc::ops {
 
 // y_rn = sum_c (v - u)_nc rel_rnc.
 //   rel [R, N, D];  u, v [N, D]: null counts as 0;  y [R, N];  all on the device
-// Rules: same bits for any thread count. Cost: O(R*N*D).
+// Rules: same bits for any thread count. Cost: O(R*N*D). Throws Error, as the backward, on R < 0, N < 1, D < 1, and
+// without rel, y or dy.
 struct PositionBiasForward {
   std::int64_t rows = 0, heads = 0, head_size = 0;  // R, N, D
   const float* rel = nullptr;

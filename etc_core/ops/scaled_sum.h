@@ -14,7 +14,7 @@ namespace etc::ops {
 //   x, branch, y  [size] without gaps;  alpha [alphas], 1 or the columns of a matrix [size/alphas, alphas];  all on the
 //   device
 // Rules: one rounding of the product and one of the sum; y may be x or branch; same bits for any thread count.
-// Cost: O(size).
+// Cost: O(size). Throws Error, as the backward, on size < 0, alphas < 1 or no divisor of size, and missing arrays.
 struct ScaledSumForward {
   std::int64_t size = 0;
   const float* x = nullptr;

@@ -16,6 +16,7 @@ namespace etc::ops {
 //   rows          [offsets[S], H] without gaps, on the device: read by sum_segments, written by spread_segments
 //   of_segments   [S, H] without gaps, on the device: the other way round
 // Rules: the bits of a segment depend on its rows alone; same bits for any thread count. Cost: O((S + offsets[S])·H).
+// Throws Error on S < 0, H < 1, offsets that begin elsewhere or decrease, and missing arrays.
 struct Segments {
   std::int64_t segments = 0, cols = 0;  // S, H
   const std::int64_t* offsets = nullptr;

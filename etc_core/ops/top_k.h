@@ -22,6 +22,7 @@ struct Ranked {
 //   top       [S, n, k] on the host: segments with fewer than k rows fill up with Ranked{}
 // Rules: the same on every device, for any thread count and any neighbours. Cost on the host: one pass over z, and O(log k)
 // for each number that is among the k largest so far; on a device one sort of T·n numbers, and S·n·k entries travel.
+// Throws Error on S < 0, n < 1, k < 1, offsets as above broken, missing arrays, and T·n or S·n above 2^31 - 1.
 struct TopK {
   std::int64_t segments = 0, cols = 0, k = 0;  // S, n, k
   const std::int64_t* offsets = nullptr;

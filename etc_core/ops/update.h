@@ -16,7 +16,7 @@ using UpdateBlocks = std::span<const UpdateBlock>;
 // Sum of g² of every block, in double, in an order that depends on its count alone. Only g and count are looked at.
 std::vector<double> gradient_squares(Device device, UpdateBlocks blocks);
 
-// m = β₁m + (1-β₁)g, v = β₂v + (1-β₂)g² with g scaled; then w -= rate·u of blocks that are not adapted.
+// m = β₁m + (1-β₁)g, v = β₂v + (1-β₂)g² with g scaled; then w -= rate·u of blocks that are not adapted; u: UpdateBlock.
 // Returns the norms of every block, zero for those not adapted.
 std::vector<UpdateNorms> update_moments(Device device, const UpdateConstants& constants, UpdateBlocks blocks);
 

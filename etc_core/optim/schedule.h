@@ -39,7 +39,7 @@ struct LearningRateSchedule {
 //   step before t₀ during bert's warm-up, where the formula is negative.
 double learning_rate(const LearningRateSchedule& schedule, std::int64_t step);
 
-// Updates of a whole run, rounded down: examples/batch·epochs; and those of its warm-up.
+// Updates of a whole run, rounded down: examples/batch·epochs (UsageError for a batch < 1); and those of its warm-up.
 std::int64_t total_training_steps(std::int64_t examples, std::int64_t batch_examples, double epochs);
 std::int64_t warmup_training_steps(std::int64_t total_steps, double warmup_proportion);
 

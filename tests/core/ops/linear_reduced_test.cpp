@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "etc_core/base/cpu_features.h"
+#include "etc_core/ops/cpu/quantize.h"
 #include "etc_core/ops/fastest_compute.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
@@ -162,6 +163,20 @@ TEST_CASE("reduced dense layers keep rows of zeros and pass on numbers that are 
       CHECK(y[static_cast<std::size_t>(j)] == 0.5f);
       CHECK(std::isnan(y[static_cast<std::size_t>(s.out + j)]));
       CHECK(!std::isfinite(y[static_cast<std::size_t>(2 * s.out + j)]));
+    }
+  }
+}
+
+TEST_CASE("a row with a number that is not finite has no scale, wherever the number stands", "[reduced]") {
+  constexpr std::int64_t kSize = 139;  // some whole blocks of any instruction set, and a rest
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    for (std::int64_t at = 0; at < kSize; ++at) {
+      CAPTURE(bad, at);
+      auto row = random_floats(kSize, 1);
+      row[static_cast<std::size_t>(at)] = bad;
+      std::vector<std::uint8_t> bytes(kSize);
+      CHECK(std::isnan(ops::cpu::quantize_row(row.data(), kSize, bytes.data())));
+      CHECK(bytes == std::vector<std::uint8_t>(kSize, 128));
     }
   }
 }

@@ -474,3 +474,13 @@ TEST_CASE("RAdam's factor is the worked example's, and updates go on where a run
   for (int i = 0; i < 5; ++i) second.step(std::vector{two.ref()}, 0.1);
   CHECK(one.w == two.w);
 }
+
+TEST_CASE("RAdam's first updates decay no parameter that is excluded from decay", "[optim]") {
+  Optimizer optimizer({.kind = OptimizerKind::radam, .weight_decay = 0.1});
+  Owned kernel = example(), bias = example();
+  bias.name = "layer/bias";
+  const Floats before = bias.w;
+  optimizer.step(std::vector{kernel.ref(), bias.ref()}, 0.5);
+  CHECK(bias.w == before);
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(kernel.w[i] == Approx(before[i] * 0.95f));
+}

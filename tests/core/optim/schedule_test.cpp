@@ -206,3 +206,10 @@ TEST_CASE("schedules of translation have the rates of the specification's table"
     CHECK(learning_rate(schedule, 0) == 1e-3);  // without a warm-up they begin at their peak
   }
 }
+
+TEST_CASE("a linear schedule falls along a line whatever the power", "[optim]") {
+  LearningRateSchedule bent{.initial_rate = 1, .total_steps = 100, .power = 2};
+  bent.kind = ScheduleKind::linear;
+  CHECK(learning_rate(bent, 25) == Approx(0.75));
+  CHECK(learning_rate(bent, 50) == Approx(0.5));
+}

@@ -384,3 +384,48 @@ TEST_CASE("the heaviest micro-batches of a run are found from lengths alone", "[
   CHECK(one_has(squares_of, most_squares));
   CHECK(heaviest.examples.size() <= 3);
 }
+
+TEST_CASE("pairs of long tokens decide between micro-batches where neither tokens nor other pairs do",
+          "[data][loader]") {
+  const Samples samples(40);
+  const auto sum_of = [&](const Ids& indices, const auto& weight) {
+    std::int64_t sum = 0;
+    for (const std::int64_t index : indices) {
+      const auto at = static_cast<std::size_t>(index);
+      sum += weight(samples.reader->lengths("long")[at], samples.reader->lengths("global")[at]);
+    }
+    return sum;
+  };
+  const auto tokens = [](std::int64_t l, std::int64_t g) { return l + g; };
+  const auto longs = [](std::int64_t l, std::int64_t) { return l; };
+  const auto pairs = [](std::int64_t l, std::int64_t g) { return l * g; };
+  const auto squares = [](std::int64_t l, std::int64_t) { return l * l; };
+  int decided = 0;
+  for (const std::int64_t limit : {20, 30, 40, 60, 90}) {
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+      CAPTURE(limit, seed);
+      LoaderOptions options;
+      options.batch_examples = 9;
+      options.micro_batch_tokens = limit;
+      options.seed = seed;
+      std::int64_t most = 0, most_of_others = 0;
+      std::array<std::pair<std::int64_t, std::int64_t>, 3> others{};  // weight and squares of the first with the most
+      for (const Seen& seen : run(samples, options, 0, 5)) {
+        for (const Ids& indices : seen.indices) {
+          const std::int64_t own = sum_of(indices, squares);
+          most = std::max(most, own);
+          const std::array weights = {sum_of(indices, tokens), sum_of(indices, longs), sum_of(indices, pairs)};
+          for (std::size_t kind = 0; kind < others.size(); ++kind) {
+            if (weights[kind] > others[kind].first) others[kind] = {weights[kind], own};
+          }
+        }
+      }
+      for (const auto& [weight, own] : others) most_of_others = std::max(most_of_others, own);
+      decided += most > most_of_others ? 1 : 0;
+      const HeaviestMicroBatches heaviest = heaviest_micro_batches(*samples.reader, options, 9 * 5);
+      CHECK(std::any_of(heaviest.examples.begin(), heaviest.examples.end(),
+                        [&](const Ids& indices) { return sum_of(indices, squares) == most; }));
+    }
+  }
+  CHECK(decided > 0);
+}

@@ -407,6 +407,11 @@ TEST_CASE("values outside their stored type and strings that are not UTF-8 are r
   values[7] = std::int64_t{1} << 40;
   CHECK(damage([&](H5Edit& f) { f.put_integers("/examples/label_id/values", values); }) ==
         ":/examples/label_id/values: expected values that fit into int32, got 1099511627776 at 7");
+  for (const std::int64_t value : {std::int64_t{2147483648}, std::int64_t{-2147483649}}) {  // the nearest ones
+    values[7] = value;
+    CHECK(damage([&](H5Edit& f) { f.put_integers("/examples/label_id/values", values); }) ==
+          fmt::format(":/examples/label_id/values: expected values that fit into int32, got {} at 7", value));
+  }
   // Two strings that are only together well-formed: é cut in two.
   CHECK(damage([&](H5Edit& f) {
           f.put_integers("/examples/query/values", {0x61, 0xC3, 0xA9}, 1, false);

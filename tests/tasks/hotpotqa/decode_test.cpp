@@ -12,6 +12,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
+#include "tests/tasks/hotpotqa/examples.h"
 #include "tests/tasks/raw_records.h"
 
 using namespace etc;
@@ -182,4 +183,18 @@ TEST_CASE("a prediction file is read back as it was written, and appears whole",
   CHECK(read_predictions(folder / "e.json").answers.empty());
   { PredictionFile abandoned(folder / "half.json"); }
   CHECK(!std::filesystem::exists(folder / "half.json"));
+}
+
+TEST_CASE("a probability equal to the threshold makes a supporting fact", "[tasks][hotpotqa]") {
+  ops::register_cpu_ops();
+  const auto example = test::hotpotqa_example(test::worked_hotpotqa_record("yes"));
+  const auto tokenizer = test::hotpotqa_tokenizer();
+  const std::vector<float> none(kTypes.size(), 0), facts(11, 0), yes = {0, 1, 0};  // facts: of probability 0.5
+  const auto count = [&](double threshold) {
+    DecodeOptions options;
+    options.sf_threshold = threshold;
+    return decode({none, none, {}, facts, yes}, example.features, *tokenizer, options, 0).supporting_facts.size();
+  };
+  CHECK(count(0.5) == 3);
+  CHECK(count(0.51) == 0);
 }

@@ -3,6 +3,7 @@
 #include "etc_core/nn/backends.h"
 
 #include "etc_core/nn/etc_encoder.h"
+#include "tasks/hotpotqa/predictions.h"
 #include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 #include "tests/core/autograd/gradient_check.h"
@@ -203,4 +204,28 @@ TEST_CASE("two micro-batches give the loss of one batch", "[tasks][hotpotqa]") {
   // Without a label there is nothing to divide by, and no loss.
   std::fill(counts.begin(), counts.end(), 0.0);
   CHECK(loss_of(all.last(1)) == 0);
+}
+
+TEST_CASE("of thresholds for supporting facts that are equally good the lowest is told", "[tasks][hotpotqa]") {
+  register_cpu_backend();
+  const std::vector<data::LoadedExample> examples = {test::hotpotqa_example(test::worked_hotpotqa_record("yes"))};
+  std::vector<float> facts(11, -20);
+  facts[7] = facts[10] = 20;  // A.1 and B.0: right at every threshold but 0 and 1
+  EncoderInput input;
+  input.long_offsets = {0, 14};
+  input.global_offsets = {0, 11};
+  HeadOutput logits(3);
+  logits[kFactLogits] = Var(Tensor::from(facts, {11}, Purpose::activations));
+  logits[kTypeLogits] = Var(Tensor::from({0, 5, 0}, {1, 3}, Purpose::activations));
+  logits[kAnswerLogits] = Var(Tensor::from(std::vector<float>(28, 0), {14, 2}, Purpose::activations));
+  HotpotqaPredictions predictions({}, {}, test::hotpotqa_tokenizer());
+  predictions.add(examples, input, logits);
+  const auto of = [&](const std::string& wanted) {
+    for (const auto& [name, value] : predictions.metrics()) {
+      if (name == wanted) return value;
+    }
+    return -1.0;
+  };
+  CHECK(of("tuned_joint_f1") == 1);
+  CHECK(of("tuned_sf_threshold") == 0.1);
 }

@@ -276,3 +276,28 @@ TEST_CASE("a score that is not finite is an error naming document and window", "
   logits[4] = std::numeric_limits<float>::quiet_NaN();
   CHECK_THAT(message(ScoreKind::difference), Catch::Contains("a logit is nan"));
 }
+
+TEST_CASE("of windows with equal long answers the first one's answer type counts", "[tasks][nq]") {
+  DecodeOptions options;
+  options.type_window = TypeWindow::best_long;
+  options.consider_answer_type = true;
+  DocumentDecoder decoder(7, options);
+  SparseWindow window({kShortStarts, kShortEnds, kLongStarts, kLongEnds});
+  window.types = {0, 5, 0, 0, 1};  // yes
+  window.give(decoder);
+  window.types = {0, 0, 5, 0, 1};  // no
+  window.give(decoder);
+  CHECK(decoder.decode().prediction.yes_no == YesNo::yes);
+}
+
+TEST_CASE("short answers of an n-best list have at most the longest answer's tokens", "[tasks][nq]") {
+  DecodeOptions options;
+  options.max_short_answer_len = 3;
+  options.n_best = 10;
+  DocumentDecoder decoder(7, options);
+  SparseWindow({Column{{{9, 11}}, 2}, Column{{{8, 13}, {7, 14}}, 2}, kLongStarts, kLongEnds}).give(decoder);
+  const auto spans = decoder.decode().short_best;
+  REQUIRE(spans.size() == 1);
+  CHECK(spans[0].start == 11);
+  CHECK(spans[0].end == 14);  // behind the last of three tokens; 11 to 14 would be four
+}
