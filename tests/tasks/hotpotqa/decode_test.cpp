@@ -185,6 +185,20 @@ TEST_CASE("a prediction file is read back as it was written, and appears whole",
   CHECK(!std::filesystem::exists(folder / "half.json"));
 }
 
+TEST_CASE("the last global token does not speak for CLS where the globals end before their capacity",
+          "[tasks][hotpotqa]") {
+  ops::register_cpu_ops();
+  const auto example = test::hotpotqa_example(test::worked_hotpotqa_record("yes"));
+  const auto tokenizer = test::hotpotqa_tokenizer();
+  const auto first = logits_of({{0, 1}});
+  const std::vector<float> facts(11, 5), span = {1, 0, 0};
+  DecodeOptions options;
+  options.top_positions = 1;
+  for (const std::int64_t capacity : {0, 32}) {
+    CHECK(decode({first, first, {}, facts, span}, example.features, *tokenizer, options, capacity).candidates == 0);
+  }
+}
+
 TEST_CASE("a probability equal to the threshold makes a supporting fact", "[tasks][hotpotqa]") {
   ops::register_cpu_ops();
   const auto example = test::hotpotqa_example(test::worked_hotpotqa_record("yes"));
