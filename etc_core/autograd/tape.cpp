@@ -1,9 +1,12 @@
 #include "etc_core/autograd/tape.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/ops/elementwise.h"
 
@@ -104,15 +107,43 @@ void Tape::announce_down_to(std::size_t closures) {
   }
 }
 
+namespace {
+
+// All exponent bits set means nan or infinity.
+bool is_bad(float number) {
+  return (std::bit_cast<std::uint32_t>(number) & 0x7f800000u) == 0x7f800000u;
+}
+bool is_bad(Bf16 number) {
+  return (number.bits & 0x7f80u) == 0x7f80u;
+}
+
+template <typename Number>
+std::int64_t count_bad(const Number* numbers, std::int64_t size) {
+  constexpr std::int64_t kBlock = 1 << 18;
+  std::atomic<std::int64_t> bad{0};
+  parallel_for((size + kBlock - 1) / kBlock, [&](std::int64_t block) {
+    const std::int64_t end = std::min(size, (block + 1) * kBlock);
+    std::uint32_t bad_here = 0;  // counting instead of stopping at the first lets the loop be vectors
+    for (std::int64_t i = block * kBlock; i < end; ++i) bad_here += is_bad(numbers[i]) ? 1 : 0;
+    bad += bad_here;
+  });
+  return bad;
+}
+
+template <typename Number>
+std::int64_t first_bad(const Number* numbers, std::int64_t size) {
+  return std::find_if(numbers, numbers + size, [](Number number) { return is_bad(number); }) - numbers;
+}
+
+}  // namespace
+
 void check_finite(const std::string& operator_name, const char* what, const Tensor& result) {
   const Tensor tensor = result.to(Device::cpu);
   const bool bf16 = tensor.type() == ElementType::bf16;
-  std::int64_t bad = 0, first = -1;
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (std::isfinite(bf16 ? float_from_bf16(tensor.bf16()[i].bits) : tensor.data()[i])) continue;
-    if (bad++ == 0) first = i;
-  }
+  const std::int64_t size = tensor.size();
+  const std::int64_t bad = bf16 ? count_bad(tensor.bf16(), size) : count_bad(tensor.data(), size);
   if (bad == 0) return;
+  const std::int64_t first = bf16 ? first_bad(tensor.bf16(), size) : first_bad(tensor.data(), size);
   fail("autograd", "first bad operator: {}: {} {} has {} nan or inf (first at row {}, column {})", operator_name, what,
        tensor.shape_text(), bad, first / std::max<std::int64_t>(1, tensor.cols()),
        first % std::max<std::int64_t>(1, tensor.cols()));

@@ -40,30 +40,53 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-bool has_holder_name(const std::string& name, const std::string& target) {
+// The target whose holders have such a name; "": no holder's name.
+std::string target_of(const std::string& name) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  return name.size() == target.size() + kMiddle.size() + kLetters && name.starts_with(target) &&
-         std::string_view(name).substr(target.size(), kMiddle.size()) == kMiddle &&
-         std::all_of(name.end() - kLetters, name.end(), is_letter);
+  if (name.size() <= kMiddle.size() + kLetters || !std::all_of(name.end() - kLetters, name.end(), is_letter)) return "";
+  const std::string rest = name.substr(0, name.size() - kLetters);
+  return rest.ends_with(kMiddle) ? rest.substr(0, rest.size() - kMiddle.size()) : "";
 }
 
-// Whether a folder is one that make_holder() made: its lock's file carries the mark, and nothing else lies in it.
+// Whether a folder is one that make_holder() made: its lock's file carries the mark, and nothing else lies in it. Or there
+// is no mark yet, and nothing but the lock's file, if that.
 bool is_holder(const fs::path& folder) {
   std::error_code code;
   if (fs::symlink_status(folder, code).type() != fs::file_type::directory) return false;
+  bool has_more = false;
   for (const auto& entry : fs::directory_iterator(folder, code)) {
     const std::string name = entry.path().filename();
-    if (name != kLockName && name != kFreshName && name != kOldName) return false;
+    if (name == kLockName) continue;
+    if (name != kFreshName && name != kOldName) return false;
+    has_more = true;
   }
-  if (code || fs::symlink_status(folder / kLockName, code).type() != fs::file_type::regular) return false;
+  if (code) return false;
+  const fs::file_type lock = fs::symlink_status(folder / kLockName, code).type();
+  if (lock == fs::file_type::not_found) return !has_more;
+  if (lock != fs::file_type::regular) return false;
   try {
-    return read_file(folder / kLockName, kMark.size()) == kMark;
+    const std::string mark = read_file(folder / kLockName, kMark.size());
+    return mark == kMark || (mark.empty() && !has_more);
   } catch (const Error&) {
     return false;
   }
 }
 
-// The mark goes last: whoever is killed on the way leaves a holder that the next writer knows as one.
+// The lock's file, new, and whether it is locked: some network file systems have no locks. -1 with errno, ENOENT where
+// another writer took the folder, still without a mark, for what a killed one left.
+int take_new_lock(const fs::path& path, bool& locked) {
+  const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (lock < 0) return -1;
+  locked = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+  const bool taken = !locked && errno == EWOULDBLOCK;
+  struct stat status {};
+  if (!taken && ::fstat(lock, &status) == 0 && status.st_nlink > 0) return lock;
+  ::close(lock);
+  errno = ENOENT;
+  return -1;
+}
+
+// The lock's file goes last: whoever is killed on the way leaves a holder that the next writer knows as one.
 void remove_holder(const fs::path& holder) {
   std::error_code ignored;
   for (const char* name : {kFreshName, kOldName, kLockName}) fs::remove_all(holder / name, ignored);
@@ -97,18 +120,20 @@ AtomicFolder::AtomicFolder(const fs::path& target, OldFiles old_files, std::vect
 }
 
 void AtomicFolder::make_holder() {
+  constexpr int kTries = 100;
   const auto refuse = [&] { fail(target_.string(), "cannot create a folder: {}", std::strerror(errno)); };
-  std::string pattern = target_.string() + std::string(kMiddle) + std::string(kLetters, 'X');
-  if (::mkdtemp(pattern.data()) == nullptr) refuse();
-  holder_ = pattern;
-  ::chmod(holder_.c_str(), 0755);
-  lock_ = ::open((holder_ / kLockName).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (lock_ < 0) refuse();
-  // The mark comes after the lock: whoever sees the mark can rely on the lock. Without locks (some network file
-  // systems) there is no mark, and what a killed writer leaves stays.
-  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0 && ::write(lock_, kMark.data(), kMark.size()) != std::ssize(kMark)) {
-    refuse();
+  bool locked = false;
+  for (int tried = 1; lock_ < 0; ++tried) {
+    std::string pattern = target_.string() + std::string(kMiddle) + std::string(kLetters, 'X');
+    if (::mkdtemp(pattern.data()) == nullptr) refuse();
+    holder_ = pattern;
+    ::chmod(holder_.c_str(), 0755);
+    lock_ = take_new_lock(holder_ / kLockName, locked);
+    if (lock_ < 0 && (errno != ENOENT || tried == kTries)) refuse();
   }
+  // The mark comes after the lock: whoever sees the mark can rely on the lock. Without locks there is no mark, and what a
+  // killed writer leaves stays.
+  if (locked && ::write(lock_, kMark.data(), kMark.size()) != std::ssize(kMark)) refuse();
   fresh_ = holder_ / kFreshName;
   if (::mkdir(fresh_.c_str(), 0755) != 0) refuse();
   ::chmod(fresh_.c_str(), 0755);
@@ -177,11 +202,14 @@ void remove_left_over(const fs::path& given) {
   std::vector<fs::path> holders;
   for (const auto& entry : fs::directory_iterator(parent_of(target), ignored)) {
     const fs::path& path = entry.path();
-    if (has_holder_name(path.filename(), target.filename()) && is_holder(path)) holders.push_back(path);
+    if (target_of(path.filename()) == target.filename() && is_holder(path)) holders.push_back(path);
   }
   for (const fs::path& holder : holders) {
     const int lock = ::open((holder / kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (lock < 0) continue;
+    if (lock < 0) {
+      fs::remove(holder, ignored);  // only if it is empty
+      continue;
+    }
     if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
       // Killed between the two renames: the old folder, which is whole, goes back.
       if (fs::exists(holder / kOldName) && !fs::exists(target)) fs::rename(holder / kOldName, target, ignored);
@@ -189,6 +217,13 @@ void remove_left_over(const fs::path& given) {
     }
     ::close(lock);
   }
+}
+
+fs::path name_after_commit(const fs::path& path) {
+  const fs::path folder = path.parent_path(), holder = folder.parent_path();
+  const std::string target = target_of(holder.filename());
+  if (folder.filename() != kFreshName || target.empty()) return path;
+  return holder.parent_path() / target / path.filename();
 }
 
 }  // namespace etc

@@ -45,7 +45,11 @@ class AtomicFolder : NotCopied {
 };
 
 // Removes what killed writers of this target left beside it: folders of the exact name, form and mark that AtomicFolder
-// gives them, and of no living process; nothing else, whatever its name. A target that was moved aside is put back.
+// gives them, or still without anything in them, and of no living process; nothing else, whatever its name. A target that
+// was moved aside is put back.
 void remove_left_over(const std::filesystem::path& target);
+
+// For messages: where a file that is written in an AtomicFolder's path() will lie; any other path as it is.
+std::filesystem::path name_after_commit(const std::filesystem::path& path);
 
 }  // namespace etc

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 
 namespace etc {
@@ -20,7 +21,7 @@ namespace {
 
 [[noreturn]] void fail_io(const std::filesystem::path& path, const char* action) {
   const int code = errno;
-  fail(path.string(), "cannot {}: {}", action, std::strerror(code));
+  fail(name_after_commit(path).string(), "cannot {}: {}", action, std::strerror(code));
 }
 
 // Closes a descriptor on every way out.

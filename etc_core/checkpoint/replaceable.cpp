@@ -8,6 +8,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/kept_names.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
@@ -50,13 +51,21 @@ std::vector<std::string> own_vocabulary_names(const fs::path& folder, const Json
   }
 }
 
+// The vocabulary, and what a run keeps beside one.
+std::vector<std::string> own_text_files(const fs::path& folder, const Json& config) {
+  std::vector<std::string> names = own_vocabulary_names(folder, config);
+  if (names.empty() || fs::exists(folder / kExportFile)) return names;
+  names.insert(names.end(), kPunktTables.begin(), kPunktTables.end());
+  names.emplace_back(kTokenizerJson);
+  return names;
+}
+
 // The name of a file the program did not put there, or "".
 std::string foreign_file(const fs::path& folder, const Json& config) {
-  const std::vector<std::string> vocabulary = own_vocabulary_names(folder, config);
+  const std::vector<std::string> kept = own_text_files(folder, config);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    const bool ours = std::find(vocabulary.begin(), vocabulary.end(), name) != vocabulary.end() ||
-                      name.starts_with("model.ckpt.data-") ||
+    const bool ours = std::find(kept.begin(), kept.end(), name) != kept.end() || name.starts_with("model.ckpt.data-") ||
                       std::find(kOurFiles.begin(), kOurFiles.end(), name) != kOurFiles.end();
     if (!ours || !entry.is_regular_file()) return name;
   }

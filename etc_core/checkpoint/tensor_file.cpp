@@ -271,8 +271,8 @@ std::vector<std::uint64_t> TensorFileReader::read_u64(std::string_view name) con
 }
 
 void TensorFileWriter::add_item(Item item) {
-  const bool used = std::any_of(items_.begin(), items_.end(), [&](const Item& one) { return one.name == item.name; });
-  if (used || item.name == kMetadataKey) fail("tensor file", "{} is added twice or reserved", item.name);
+  if (item.name == kMetadataKey || !names_.insert(item.name).second)
+    fail("tensor file", "{} is added twice or reserved", item.name);
   items_.push_back(std::move(item));
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "etc_core/checkpoint/input_file.h"
@@ -107,6 +108,7 @@ class TensorFileWriter {
   void add_item(Item item);
 
   std::vector<Item> items_;
+  std::unordered_set<std::string> names_;  // of items_
   std::map<std::string, std::string> metadata_;
 };
 

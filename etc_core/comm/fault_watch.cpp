@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <sstream>
 
@@ -28,7 +29,8 @@ using Clock = std::chrono::steady_clock;
 // Kinds of words; each is its kind, the length of its text (4 bytes of this machine's order) and the text.
 constexpr char kHere = 'h', kFarewell = 'b', kFault = 'f';
 constexpr std::size_t kWordHead = 1 + sizeof(std::uint32_t);
-constexpr std::chrono::seconds kBetweenWords{2}, kToConnect{30};
+constexpr std::chrono::seconds kBetweenWords{2}, kToConnect{30}, kToGreet{2};
+constexpr std::size_t kMostGuests = 1024;  // who have not greeted yet
 
 // What a connection begins with: which run it belongs to, and the rank of the process.
 struct Greeting {
@@ -77,7 +79,7 @@ bool wait_until(int socket, short events, Clock::time_point deadline) {
 
 // A listening socket on a free port.
 int listen_anywhere(int processes, std::uint16_t& port) {
-  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   struct sockaddr_in address {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_ANY);
@@ -105,6 +107,50 @@ int connect_to(const std::string& host, std::uint16_t port) {
   socklen_t size = sizeof fault;
   ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &fault, &size);
   return fault == 0 ? socket.release() : -1;
+}
+
+// Who has connected and not said yet which run they belong to.
+struct Guest {
+  std::unique_ptr<Socket> socket;
+  Clock::time_point until;  // then the connection is closed
+  Greeting greeting;
+  std::size_t got = 0;  // bytes of the greeting
+
+  // False: gone, or a stranger.
+  bool listen(std::uint64_t run) {
+    char* const bytes = reinterpret_cast<char*>(&greeting);
+    const ssize_t count = ::recv(socket->number(), bytes + got, sizeof greeting - got, MSG_DONTWAIT);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return false;
+    got += count > 0 ? static_cast<std::size_t>(count) : 0;
+    return is_complete() ? greeting.run == run : Clock::now() < until;
+  }
+  bool is_complete() const { return got == sizeof greeting; }
+};
+
+// The next guest that belongs to the run; without a socket: nobody came until the deadline. Strangers, whatever they say
+// or do not say, keep nobody waiting: all guests are listened to together.
+Guest next_of_run(int listening, std::uint64_t run, std::vector<Guest>& guests, Clock::time_point deadline) {
+  while (Clock::now() < deadline) {
+    std::vector<struct pollfd> waiting{{listening, POLLIN, 0}};
+    for (const Guest& guest : guests) waiting.push_back({guest.socket->number(), POLLIN, 0});
+    ::poll(waiting.data(), waiting.size(), 50);
+    if (const int number = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC); number >= 0) {
+      if (guests.size() == kMostGuests) guests.erase(guests.begin());
+      guests.push_back({std::make_unique<Socket>(number), Clock::now() + kToGreet, {}, 0});
+    }
+    for (auto guest = guests.begin(); guest != guests.end();) {
+      if (!guest->listen(run)) {
+        guest = guests.erase(guest);
+      } else if (guest->is_complete()) {
+        Guest known = std::move(*guest);
+        guests.erase(guest);
+        return known;
+      } else {
+        ++guest;
+      }
+    }
+  }
+  return {};
 }
 
 void print_line(const std::string& text) {
@@ -139,18 +185,14 @@ void FaultWatch::open_connections(Communicator& processes) {
   const auto deadline = Clock::now() + kToConnect;
   if (rank == 0) {
     const Socket door(listening);
+    std::vector<Guest> guests;
     while (std::ssize(peers_) < size - 1) {
-      if (!wait_until(listening, POLLIN, deadline)) {
+      const Guest guest = next_of_run(listening, run, guests, deadline);
+      if (guest.socket == nullptr) {
         fail("processes", "{} of {} processes reached {} in {} s (is there a firewall between the machines?)",
              peers_.size(), size - 1, processes.name_of(0), kToConnect.count());
       }
-      Socket socket(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
-      Greeting greeting;
-      if (!wait_until(socket.number(), POLLIN, deadline) ||
-          ::recv(socket.number(), &greeting, sizeof greeting, MSG_WAITALL) != sizeof greeting || greeting.run != run) {
-        continue;  // a stranger
-      }
-      peers_.push_back({greeting.rank, socket.release(), "", {}, false});
+      peers_.push_back({guest.greeting.rank, guest.socket->release(), "", {}, false});
     }
     return;
   }

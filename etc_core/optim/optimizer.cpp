@@ -140,7 +140,7 @@ Optimizer::Optimizer(OptimizerOptions options, const Division* division)
     : options_(std::move(options)), division_(division) {
   check_range("beta_1", options_.beta_1, 0, 1);
   check_range("beta_2", options_.beta_2, 0, 1);
-  check_range("epsilon", options_.epsilon, 0, 1);
+  check_range("epsilon", options_.epsilon, kLeastEpsilon, 1);
   check_range("weight_decay", options_.weight_decay, 0, 1e9);
 }
 

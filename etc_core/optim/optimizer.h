@@ -52,6 +52,9 @@ OptimizerKind optimizer_kind(const std::string& name);
 //   sqrt((1-β₂^t)(ρ_t-4)(ρ_t-2)ρ_∞ / ((ρ_∞-4)(ρ_∞-2)ρ_t)) / (1-β₁^t)   where ρ_t >= 5, else 0
 double radam_factor(double beta_1, double beta_2, std::int64_t update);
 
+// Smaller ones are 0 as floats are computed here, and the update of a number whose gradient was always 0 is 0/0.
+inline constexpr double kLeastEpsilon = 1e-37;
+
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
   double beta_1 = 0.9;

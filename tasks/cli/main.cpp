@@ -10,6 +10,7 @@
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/error_text.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/version.h"
 #include "tasks/cli/commands.h"
@@ -86,7 +87,7 @@ int guarded_run(int argc, char** argv, std::string& message) {
   } catch (const std::bad_alloc&) {
     message = "etc: out of memory";
   } catch (const std::exception& error) {
-    message = error.what();
+    message = etc::error_text(error);
   }
   return 1;
 }

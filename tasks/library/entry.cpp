@@ -4,6 +4,7 @@
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/error_text.h"
 #include "etc_core/base/machine_share.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/signals.h"
@@ -109,7 +110,7 @@ void throw_as_own() {
   } catch (const std::bad_alloc&) {
     throw Error(Error::Kind::failure, "longetc: out of memory");
   } catch (const std::exception& error) {
-    throw Error(Error::Kind::failure, error.what());
+    throw Error(Error::Kind::failure, etc::error_text(error));
   }
 }
 

@@ -15,6 +15,14 @@ std::string fault_text(const Error& error) {
   return text.starts_with("autograd: ") ? text.substr(10) : text;
 }
 
+// What check_finite found of weights and moments between the steps, where no operator is to blame.
+std::string state_fault_text(const Error& error) {
+  constexpr std::string_view kFound = "autograd: first bad operator: ";
+  const std::string text = error.what();
+  if (!text.starts_with(kFound)) throw;  // they could not be read: the device was lost, say
+  return text.substr(kFound.size());
+}
+
 void check_weights(const ParameterSet& parameters) {
   for (const auto& parameter : parameters.all()) check_finite("weights", parameter->name.c_str(), parameter->value);
 }
@@ -41,15 +49,19 @@ void require_sound_weights(const ParameterSet& parameters, std::int64_t step) {
   try {
     check_weights(parameters);
   } catch (const Error& error) {
-    constexpr std::string_view kFound = "autograd: first bad operator: ";
-    std::string fault = error.what();
-    if (!fault.starts_with(kFound)) throw;  // they could not be read: the device was lost, say
-    fault.erase(0, kFound.size());
-    throw Diverged(fmt::format(
-        "train: after step {}: {}; checkpoints of earlier steps stay as they are (try a smaller --learning-rate or a "
-        "larger --adam-epsilon)",
-        step, fault));
+    throw Diverged(fmt::format("train: after step {}: {}", step, state_fault_text(error)));
   }
+}
+
+void require_sound_tensors(Communicator& processes, const std::map<std::string, Tensor>& tensors, std::int64_t step) {
+  std::string fault;
+  try {
+    for (const auto& [name, tensor] : tensors) check_finite("state", name.c_str(), tensor);
+  } catch (const Error& error) {
+    fault = state_fault_text(error);
+  }
+  fault = from_first(processes, fault);
+  if (!fault.empty()) throw Diverged(fmt::format("train: after step {}: {}", step, fault));
 }
 
 void throw_first_fault(Communicator& processes, ParameterSet& parameters, const data::LoadedBatch& batch,
@@ -59,9 +71,7 @@ void throw_first_fault(Communicator& processes, ParameterSet& parameters, const 
   for (auto fault = faults.rbegin(); fault != faults.rend(); ++fault) {
     if (!fault->empty()) cause = *fault;
   }
-  throw Diverged(fmt::format(
-      "train: {} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
-      step, cause));
+  throw Diverged(fmt::format("train: {} at step {}; {}", what, step, cause));
 }
 
 }  // namespace etc

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "data/loader/loader.h"
@@ -10,11 +11,12 @@
 #include "etc_core/base/error.h"
 #include "etc_core/comm/communicator.h"
 #include "etc_core/nn/parameters.h"
+#include "etc_core/tensor/tensor.h"
 #include "tasks/task.h"
 
 namespace etc {
 
-// The loss, the gradient or the weights of a step are not finite. Says which operator was the first, and what to do.
+// The loss, the gradient, the weights or the moments of a step are not finite. Says which operator was the first.
 class Diverged : public Error {
  public:
   using Error::Error;
@@ -27,6 +29,10 @@ using MicroBatchPass = std::function<void(Examples examples, Tape& tape)>;
 // though loss and gradient are numbers. Before weights replace a checkpoint's. All processes have the same weights, and so
 // the same fault.
 void require_sound_weights(const ParameterSet& parameters, std::int64_t step);
+
+// The same of what else a checkpoint holds, which the first process has: moments, memory of streams. A call of all
+// processes.
+void require_sound_tensors(Communicator& processes, const std::map<std::string, Tensor>& tensors, std::int64_t step);
 
 // Computes the step's micro-batches once more on tapes that look at every result, and throws Diverged in every process:
 // "train: <what> at step <step>; <the first bad weight or operator, of the lowest rank that found one>". A call of all

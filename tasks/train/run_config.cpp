@@ -5,6 +5,7 @@
 #include "data/text/tokenizer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
+#include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/registry.h"
 #include "tasks/train/model_folder.h"
@@ -92,7 +93,7 @@ const FieldList<TrainingConfig>& training_fields() {
       {"adam_epsilon",
        &C::adam_epsilon,
        "what is added to the root of the mean square; translation takes 1e-8",
-       {.above = 0, .below = 1}},
+       {.least = kLeastEpsilon, .below = 1}},
       {"learning_rate", &C::learning_rate, "peak learning rate; of noam what the formula is multiplied with", from_0},
       {"schedule",
        &C::schedule,

@@ -108,11 +108,12 @@ void RunRecord::save(const ParameterSet& parameters, const std::map<std::string,
     saved_ = true;
   } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
     saved_ = false;
-    log::warn(
-        "step {} not saved, {}: {}", progress.step,
-        saved_step_ < 0 ? "there is no checkpoint yet" : fmt::format("the checkpoint of step {} stays", saved_step_),
-        error.what());
+    log::warn("step {} not saved, {}: {}", progress.step, saved_text(), error.what());
   }
+}
+
+std::string RunRecord::saved_text() const {
+  return saved_step_ < 0 ? "there is no checkpoint yet" : fmt::format("the checkpoint of step {} stays", saved_step_);
 }
 
 void RunRecord::require_saved(const RunProgress& progress) const {

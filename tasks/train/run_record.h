@@ -60,8 +60,9 @@ class RunRecord {
   void require_saved(const RunProgress& progress) const;
   void require_stopped_sound(const RunProgress& progress, const std::string& signal) const;
 
-  // The step of checkpoint `last`; -1: there is none.
+  // The step of checkpoint `last`; -1: there is none. The second: for messages.
   std::int64_t saved_step() const { return saved_step_; }
+  std::string saved_text() const;
 
   // Checkpoint `best` of a run without evaluations: the last weights.
   void save_as_best(const ParameterSet& parameters, const std::string& card);

@@ -61,8 +61,14 @@ RunProgress progress_from_json(const Json& json, const std::string& where) {
   }
   StoredProgress stored = progress_fields().read_unchecked(json, where);
   stored.loader.samples = stored.samples;
+  const auto refuse = [&](const Json& found) {
+    fail(where, "best: expected pairs of a name and a number or null, got {}", json_line(found));
+  };
+  if (!stored.results.is_array()) refuse(stored.results);
   for (const Json& entry : stored.results) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string()) refuse(entry);
     const Json& value = entry.at(1);
+    if (!value.is_number() && !value.is_null()) refuse(entry);
     stored.best.emplace_back(entry.at(0).get<std::string>(),
                              value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
   }

@@ -134,6 +134,9 @@ TrainReport Trainer::run() {
     fail("train", "step {}: {}; {}", progress_.step, error.what(),
          saved < 0 ? "there is no checkpoint yet"
                    : fmt::format("the same command goes on from the checkpoint of step {}", saved));
+  } catch (const Diverged& error) {
+    throw Diverged(fmt::format("{}; {} (try a smaller --learning-rate or a larger --adam-epsilon)", error.what(),
+                               from_first(processes_, record_ ? record_->saved_text() : "")));
   } catch (const sparse::ScoresOutOfRange& error) {
     const std::string text = fmt::format("train: step {}: {}", progress_.step, error.what());
     // Of several processes one may meet it alone, while the others wait for its gradients: the end of all.
@@ -183,9 +186,9 @@ TrainReport Trainer::run_steps() {
       fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text(config_, device_.device));
     }
     progress_.loader = batch.after;
-    if (record_ && plan_.keep_every > 0 && progress_.step % plan_.keep_every == 0) {
+    if (plan_.keep_every > 0 && progress_.step % plan_.keep_every == 0) {
       require_sound_weights(model_.parameters, progress_.step);
-      record_->keep(model_.parameters, progress_.step, training_.keep_last);
+      if (record_) record_->keep(model_.parameters, progress_.step, training_.keep_last);
     }
     bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
   }
@@ -411,6 +414,7 @@ void Trainer::save() {
   memory_.collect(processes_);
   std::map<std::string, Tensor> tensors = optimizer_.moments();
   tensors.merge(memory_.tensors());
+  require_sound_tensors(processes_, tensors, progress_.step);
   if (record_) record_->save(model_.parameters, tensors, progress_, identity_);
 }
 

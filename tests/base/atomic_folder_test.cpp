@@ -1,14 +1,20 @@
 #include "etc_core/base/atomic_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/folders.h"
 
 using namespace etc;
@@ -149,4 +155,81 @@ TEST_CASE("a folder that a killed writer moved aside is put back", "[base]") {
   remove_left_over(best);
   REQUIRE(read_file(best / "weights") == "one");
   REQUIRE(entries(folder.path()) == 1);
+}
+
+TEST_CASE("the lock's file goes last when a writer's folder is removed", "[base]") {
+  const test::TemporaryFolder folder;
+  const auto best = folder / "best";
+  replace(best, "one", OldFiles::drop);
+  AtomicFolder update(best, OldFiles::drop);
+  write_file_atomically(update.path() / "weights", "two");
+  const int watch = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  REQUIRE(::inotify_add_watch(watch, update.path().parent_path().c_str(), IN_DELETE) >= 0);
+  update.commit();
+  alignas(struct inotify_event) char bytes[4096];
+  const ssize_t got = ::read(watch, bytes, sizeof bytes);
+  ::close(watch);
+  std::vector<std::string> removed;
+  for (ssize_t at = 0; at < got;) {
+    const auto* event = reinterpret_cast<const struct inotify_event*>(bytes + at);
+    if (event->len > 0) removed.emplace_back(event->name);
+    at += static_cast<ssize_t>(sizeof *event + event->len);
+  }
+  CHECK(removed == std::vector<std::string>{"new", "writer"});
+  CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("a writer's folder that has no mark yet is removed only while nobody holds it", "[base]") {
+  const test::TemporaryFolder folder;
+  const auto best = folder / "best";
+  fs::create_directory(folder / "best.tmp.aaaaaa");  // killed before anything was in it
+  fs::create_directory(folder / "best.tmp.bbbbbb");  // killed before the mark
+  write_file_atomically(folder / "best.tmp.bbbbbb/writer", "");
+  fs::create_directories(folder / "best.tmp.cccccc/new");  // a file system without locks
+  write_file_atomically(folder / "best.tmp.cccccc/writer", "");
+  fs::create_directory(folder / "best.tmp.dddddd");  // a living writer, just before its mark
+  write_file_atomically(folder / "best.tmp.dddddd/writer", "");
+  const int lock = ::open((folder / "best.tmp.dddddd/writer").c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(::flock(lock, LOCK_EX | LOCK_NB) == 0);
+  replace(best, "one", OldFiles::drop);
+  ::close(lock);
+  CHECK(read_file(best / "weights") == "one");
+  CHECK(!fs::exists(folder / "best.tmp.aaaaaa"));
+  CHECK(!fs::exists(folder / "best.tmp.bbbbbb"));
+  CHECK(fs::exists(folder / "best.tmp.cccccc"));
+  CHECK(fs::exists(folder / "best.tmp.dddddd"));
+}
+
+TEST_CASE("writers of one folder do not take each other's folders for left over ones", "[base]") {
+  const test::TemporaryFolder folder;
+  const auto best = folder / "best";
+  std::vector<std::thread> writers;
+  std::atomic<int> failed{0};
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([&] {
+      for (int n = 0; n < 50; ++n) {
+        try {
+          const AtomicFolder update(best, OldFiles::drop);
+          if (!fs::exists(update.path())) ++failed;
+        } catch (const std::exception&) {
+          ++failed;
+        }
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  CHECK(failed == 0);
+  CHECK(entries(folder.path()) == 0);
+}
+
+TEST_CASE("messages name the place where a file of a new folder was to lie", "[base]") {
+  const test::TemporaryFolder folder;
+  const auto best = folder / "best";
+  AtomicFolder update(best, OldFiles::drop);
+  CHECK(name_after_commit(update.path() / "weights") == best / "weights");
+  CHECK(name_after_commit(best / "weights") == best / "weights");
+  CHECK(name_after_commit(folder / "new/weights") == folder / "new/weights");
+  const test::FileSizeLimit full(10);
+  REQUIRE_THROWS_WITH(write_file_atomically(update.path() / "weights", std::string(20, 'w')),
+                      (best / "weights").string() + ": cannot write: File too large");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <unordered_map>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
@@ -31,12 +32,9 @@ class Lines {
  public:
   void add(const std::string& name, const std::string& shape, const std::string& remark) {
     const std::string line = fmt::format("  {} {}{{}}: {}", without_layer_number(name), shape, remark);
-    const auto known = std::find_if(lines_.begin(), lines_.end(), [&](const auto& one) { return one.first == line; });
-    if (known == lines_.end()) {
-      lines_.emplace_back(line, 1);
-    } else {
-      ++known->second;
-    }
+    const auto [known, is_new] = places_.emplace(line, lines_.size());
+    if (is_new) lines_.emplace_back(line, 0);
+    ++lines_[known->second].second;
   }
   std::string text() const {
     std::string text;
@@ -50,6 +48,7 @@ class Lines {
 
  private:
   std::vector<std::pair<std::string, int>> lines_;
+  std::unordered_map<std::string, std::size_t> places_;  // of each line in lines_
 };
 
 template <typename Items>

@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/replaceable.h"
 #include "tests/golden/golden_group.h"
 
 using namespace etc;
@@ -105,11 +106,17 @@ TEST_CASE("configurations are compared by what they mean, and tasks and vocabula
 TEST_CASE("a mean keeps what raw texts are read with", "[checkpoint]") {
   const test::TemporaryFolder folder;
   write_numbers(folder / "a", std::vector<float>(6, 1));
+  Json config = read_json_file(folder / "a/config.json");
+  config["data"]["vocab_file"] = "vocab.txt";
+  write_file_atomically(folder / "a/config.json", json_text(config));
+  write_file_atomically(folder / "a/vocab.txt", "[PAD]");
   for (const char* name : {"abbrev_types.txt", "ortho_context.tab", "tokenizer.json"})
     write_file_atomically(folder / "a" / name, name);
   average_models({folder / "a", folder / "a"}, folder / "mean");
   for (const char* name : {"abbrev_types.txt", "ortho_context.tab", "tokenizer.json"})
     CHECK(read_file(folder / "mean" / name) == name);
+  CHECK(read_file(folder / "mean/vocab.txt") == "[PAD]");
+  CHECK_NOTHROW(require_replaceable(folder / "mean", true));
 }
 
 TEST_CASE("checkpoints without a mean are refused by their first difference", "[checkpoint]") {

@@ -266,6 +266,9 @@ TEST_CASE("impossible arguments of an optimiser are errors", "[optim]") {
   REQUIRE(optimizer_kind("lamb") == OptimizerKind::lamb);
   REQUIRE_THROWS_WITH(Optimizer({.beta_1 = 1}), "optimizer: beta_1: expected 0 <= beta_1 < 1, got 1");
   REQUIRE_THROWS_AS(Optimizer({.weight_decay = -0.1}), UsageError);
+  for (const double small : {0.0, 1e-40}) {
+    REQUIRE_THROWS_WITH(Optimizer({.epsilon = small}), Catch::Contains("epsilon: expected 1e-37 <= epsilon < 1"));
+  }
   Owned parameter = example();
   const ParamRef twice[]{parameter.ref(), parameter.ref()};
   Optimizer optimizer({});

@@ -126,6 +126,10 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
   CHECK(with("training", "seed", -1) == "config: options: training.seed: expected an integer of at least 0, got -1");
   CHECK(with("training", "warmup_proportion", 1.5) ==
         "config: training.warmup_proportion: expected a number from 0 to 1, got 1.5");
+  for (const double small : {0.0, 1e-40}) {
+    CHECK(with("training", "adam_epsilon", small)
+              .find("config: training.adam_epsilon: expected a number from 1e-37 to below 1, got ") == 0);
+  }
   CHECK(with("training", "epochs", 0) == "config: training.epochs: expected a number above 0, got 0");
   CHECK(with("training", "save_every", 0) ==
         "config: training.save_every: expected steps, an integer of at least 1, or a time such as \"15min\", got 0");

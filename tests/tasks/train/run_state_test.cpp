@@ -165,6 +165,11 @@ TEST_CASE("stored counters lack nothing but what older programs did not write", 
   bad = whole;
   bad["step"] = "7";
   CHECK_THROWS_WITH(read(bad), where + "step: expected an integer, got \"7\" (the file is damaged)");
+  for (const char* best : {"[1]", "[[]]", R"([["f1"]])", R"([["f1", "x"]])", "[[0.5, 0.5]]", "3", R"({"f1": 0.5})"}) {
+    bad = whole;
+    bad["best"] = Json::parse(best);
+    CHECK_THROWS_WITH(read(bad), Catch::Contains(where + "best: expected pairs of a name and a number or null, got "));
+  }
 }
 
 TEST_CASE("a bf16 run does not move between processors with AMX and without", "[tasks]") {

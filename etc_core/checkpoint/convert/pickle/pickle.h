@@ -46,7 +46,8 @@ struct PickleValue {
 class PickleMachine {
  public:
   // Runs one pickle at the front of `bytes`. The result lives as long as the machine.
-  // Rules: at most 4 MB of program and 500,000 values (a tensor needs about 150 bytes and 15 values). Throws Error
+  // Rules: at most 4 MB of program and 500,000 values (a tensor needs about 150 bytes and 15 values), 4,000,000 items of
+  // lists and dictionaries, and 64 MB of storages' names and tensors' sizes. Throws Error
   //   "<where>: …" naming operation or global, and the byte.
   const PickleValue& run(std::string_view bytes, const std::string& where);
 
