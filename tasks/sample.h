@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/sample/before_record.h"
 #include "etc_core/base/fields.h"
 
 namespace etc {
@@ -16,7 +17,7 @@ struct SampleKind {
   Fields keys;  // choices it leaves to its user, all integers; also options (long_tokens: --long-tokens)
   // values: keys that have another value than their default. Throws UsageError when values cannot be meant. Null: the
   // task has no generator.
-  void (*write)(const Json& values, const std::filesystem::path& folder);
+  void (*write)(const Json& values, const std::filesystem::path& folder, const data::BeforeRecord& before_record);
 };
 
 // Keys that several generators have, as entries of their FieldLists. Options: a struct with these members.
@@ -43,8 +44,9 @@ inline constexpr const char* kFittingLongTokens =
 // given by.
 template <const auto& (*fields)(), auto write>
 SampleKind sample_kind_of(std::vector<std::string> files) {
-  return {std::move(files), fields(), [](const Json& values, const std::filesystem::path& folder) {
-            write(fields().read(values, "etc sample", "--"), folder);
+  return {std::move(files), fields(),
+          [](const Json& values, const std::filesystem::path& folder, const data::BeforeRecord& before_record) {
+            write(fields().read(values, "etc sample", "--"), folder, before_record);
           }};
 }
 

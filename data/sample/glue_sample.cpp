@@ -28,9 +28,13 @@ std::string clause(bool praises, Choices& choices) {
   return fmt::format("the {} there is {} {}", thing, negated ? "not" : "very", trait);
 }
 
-std::string file_text(const GlueSampleOptions& options, const std::string& file, std::int64_t records) {
+std::string file_text(const GlueSampleOptions& options, const std::string& file, std::int64_t records,
+                      const BeforeRecord& before_record) {
   std::string text = "sentence\tlabel\n";
-  for (std::int64_t i = 0; i < records; ++i) text += glue_sample_row(options, file, i) + "\n";
+  for (std::int64_t i = 0; i < records; ++i) {
+    before_record();
+    text += glue_sample_row(options, file, i) + "\n";
+  }
   return text;
 }
 
@@ -48,7 +52,8 @@ std::string glue_sample_row(const GlueSampleOptions& options, const std::string&
   return fmt::format("{} .\t{}", fmt::join(clauses, " but "), praises ? 1 : 0);
 }
 
-void write_glue_sample(const GlueSampleOptions& options, const std::filesystem::path& folder) {
+void write_glue_sample(const GlueSampleOptions& options, const std::filesystem::path& folder,
+                       const BeforeRecord& before_record) {
   const char* where = "etc sample";
   if (options.records < 1) fail_usage(where, "--records: expected at least 1, got {}", options.records);
   if (options.clauses < 1 || options.clauses > kMaxClauses) {
@@ -59,8 +64,9 @@ void write_glue_sample(const GlueSampleOptions& options, const std::filesystem::
   words.insert(std::begin(kGood), std::end(kGood));
   words.insert(std::begin(kBad), std::end(kBad));
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(words));
-  write_file_atomically(folder / "train.tsv", file_text(options, kTrainFile, options.records));
-  write_file_atomically(folder / "dev.tsv", file_text(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+  write_file_atomically(folder / "train.tsv", file_text(options, kTrainFile, options.records, before_record));
+  write_file_atomically(folder / "dev.tsv",
+                        file_text(options, "dev", std::max<std::int64_t>(1, options.records / 5), before_record));
 }
 
 }  // namespace etc::data

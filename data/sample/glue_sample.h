@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <string>
 
+#include "data/sample/before_record.h"
+
 namespace etc::data {
 
 struct GlueSampleOptions {
@@ -24,6 +26,7 @@ std::string glue_sample_row(const GlueSampleOptions& options, const std::string&
 
 // Writes DIR/train.tsv, DIR/dev.tsv and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a temporary
 // name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_glue_sample(const GlueSampleOptions& options, const std::filesystem::path& folder);
+void write_glue_sample(const GlueSampleOptions& options, const std::filesystem::path& folder,
+                       const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

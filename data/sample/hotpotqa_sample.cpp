@@ -85,9 +85,11 @@ std::set<std::string> all_words() {
   return words;
 }
 
-std::string json_array(const HotpotqaSampleOptions& options, const std::string& file, std::int64_t records) {
+std::string json_array(const HotpotqaSampleOptions& options, const std::string& file, std::int64_t records,
+                       const BeforeRecord& before_record) {
   std::string text = "[";
   for (std::int64_t i = 0; i < records; ++i) {
+    before_record();
     const HotpotqaSampleRecord record = hotpotqa_sample_record(options, file, i);
     Json context = Json::array(), facts = Json::array();
     for (const auto& [title, sentences] : record.context) context.push_back({title, sentences});
@@ -150,10 +152,11 @@ HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options
   return record;
 }
 
-void write_hotpotqa_sample(const HotpotqaSampleOptions& options, const std::filesystem::path& folder) {
+void write_hotpotqa_sample(const HotpotqaSampleOptions& options, const std::filesystem::path& folder,
+                           const BeforeRecord& before_record) {
   check(options);
-  write_sample_files(folder, all_words(), json_array(options, kTrainFile, options.records),
-                     json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+  write_sample_files(folder, all_words(), json_array(options, kTrainFile, options.records, before_record),
+                     json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5), before_record));
 }
 
 }  // namespace etc::data

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/sample/before_record.h"
+
 namespace etc::data {
 
 struct HotpotqaSampleOptions {
@@ -47,6 +49,7 @@ HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options
 
 // Writes DIR/train.json, DIR/dev.json and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
 // temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_hotpotqa_sample(const HotpotqaSampleOptions& options, const std::filesystem::path& folder);
+void write_hotpotqa_sample(const HotpotqaSampleOptions& options, const std::filesystem::path& folder,
+                           const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

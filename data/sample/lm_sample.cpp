@@ -28,9 +28,12 @@ void check_lm_options(const LmSampleOptions& options) {
 }
 
 void write_lm_texts(const LmSampleOptions& options, const std::string& name, std::int64_t texts,
-                    const std::filesystem::path& folder) {
+                    const std::filesystem::path& folder, const BeforeRecord& before_record) {
   AtomicFile file(folder / (name + ".txt"));
-  for (std::int64_t i = 0; i < texts; ++i) file.write(lm_sample_text(options, name, i) + "\n");
+  for (std::int64_t i = 0; i < texts; ++i) {
+    before_record();
+    file.write(lm_sample_text(options, name, i) + "\n");
+  }
   file.commit();
 }
 
@@ -46,14 +49,15 @@ std::string lm_sample_text(const LmSampleOptions& options, const std::string& fi
   return text + '?' + letter;
 }
 
-void write_lm_sample(const LmSampleOptions& options, const std::filesystem::path& folder) {
+void write_lm_sample(const LmSampleOptions& options, const std::filesystem::path& folder,
+                     const BeforeRecord& before_record) {
   check_lm_options(options);
   std::u32string characters = U"\n?";
   for (std::int64_t i = 0; i < kFillers; ++i) characters += static_cast<char32_t>(letter_of('a', i));
   for (std::int64_t i = 0; i < options.letters; ++i) characters += static_cast<char32_t>(letter_of('A', i));
   write_file_atomically(folder / "vocab.chars", character_vocab_text(characters));
-  write_lm_texts(options, "train", options.records, folder);
-  write_lm_texts(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder);
+  write_lm_texts(options, "train", options.records, folder, before_record);
+  write_lm_texts(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder, before_record);
 }
 
 }  // namespace etc::data

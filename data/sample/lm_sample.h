@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "data/sample/before_record.h"
+
 namespace etc::data {
 
 struct LmSampleOptions {
@@ -23,6 +25,7 @@ std::string lm_sample_text(const LmSampleOptions& options, const std::string& fi
 
 // Writes DIR/{train,dev}.txt, a text on each line, and DIR/vocab.chars (character_vocab.h), each under a temporary name
 // first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_lm_sample(const LmSampleOptions& options, const std::filesystem::path& folder);
+void write_lm_sample(const LmSampleOptions& options, const std::filesystem::path& folder,
+                     const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

@@ -255,9 +255,12 @@ std::set<std::string> all_words() {
 }
 
 void write_records(const NqSampleOptions& options, const std::string& name, std::int64_t records,
-                   const std::filesystem::path& folder) {
+                   const std::filesystem::path& folder, const BeforeRecord& before_record) {
   AtomicFile file(folder / (name + ".jsonl"));
-  for (std::int64_t i = 0; i < records; ++i) file.write(json_line(nq_sample_record(options, name, i)) + "\n");
+  for (std::int64_t i = 0; i < records; ++i) {
+    before_record();
+    file.write(json_line(nq_sample_record(options, name, i)) + "\n");
+  }
   file.commit();
 }
 
@@ -314,11 +317,12 @@ Json nq_sample_record(const NqSampleOptions& options, const std::string& file, s
   return record;
 }
 
-void write_nq_sample(const NqSampleOptions& options, const std::filesystem::path& folder) {
+void write_nq_sample(const NqSampleOptions& options, const std::filesystem::path& folder,
+                     const BeforeRecord& before_record) {
   check(options);
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
-  write_records(options, kTrainFile, options.records, folder);
-  write_records(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder);
+  write_records(options, kTrainFile, options.records, folder, before_record);
+  write_records(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder, before_record);
 }
 
 }  // namespace etc::data

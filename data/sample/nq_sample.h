@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "data/sample/before_record.h"
 #include "etc_core/base/json.h"
 
 namespace etc::data {
@@ -35,6 +36,7 @@ Json nq_sample_record(const NqSampleOptions& options, const std::string& file, s
 
 // Writes DIR/train.jsonl, DIR/dev.jsonl and DIR/vocab.txt (WordPiece, CLS and the like at BERT's places), each under a
 // temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_nq_sample(const NqSampleOptions& options, const std::filesystem::path& folder);
+void write_nq_sample(const NqSampleOptions& options, const std::filesystem::path& folder,
+                     const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

@@ -136,9 +136,13 @@ std::set<std::string> all_words() {
   return words;
 }
 
-std::string json_lines(const OpenkpSampleOptions& options, const std::string& file, std::int64_t records) {
+std::string json_lines(const OpenkpSampleOptions& options, const std::string& file, std::int64_t records,
+                       const BeforeRecord& before_record) {
   std::string text;
-  for (std::int64_t i = 0; i < records; ++i) text += json_line(openkp_sample_record(options, file, i)) + "\n";
+  for (std::int64_t i = 0; i < records; ++i) {
+    before_record();
+    text += json_line(openkp_sample_record(options, file, i)) + "\n";
+  }
   return text;
 }
 
@@ -158,12 +162,13 @@ Json openkp_sample_record(const OpenkpSampleOptions& options, const std::string&
   return page.record("http://sample.example/" + file + "/" + std::to_string(index), meant.phrases);
 }
 
-void write_openkp_sample(const OpenkpSampleOptions& options, const std::filesystem::path& folder) {
+void write_openkp_sample(const OpenkpSampleOptions& options, const std::filesystem::path& folder,
+                         const BeforeRecord& before_record) {
   check(options);
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
-  write_file_atomically(folder / "train.jsonl", json_lines(options, kTrainFile, options.records));
+  write_file_atomically(folder / "train.jsonl", json_lines(options, kTrainFile, options.records, before_record));
   write_file_atomically(folder / "dev.jsonl",
-                        json_lines(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+                        json_lines(options, "dev", std::max<std::int64_t>(1, options.records / 5), before_record));
 }
 
 }  // namespace etc::data

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "data/sample/before_record.h"
 #include "etc_core/base/json.h"
 
 namespace etc::data {
@@ -38,6 +39,7 @@ Json openkp_sample_record(const OpenkpSampleOptions& options, const std::string&
 
 // Writes DIR/train.jsonl, DIR/dev.jsonl and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
 // temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_openkp_sample(const OpenkpSampleOptions& options, const std::filesystem::path& folder);
+void write_openkp_sample(const OpenkpSampleOptions& options, const std::filesystem::path& folder,
+                         const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

@@ -116,9 +116,10 @@ std::set<std::string> all_words() {
 }
 
 void write_documents(const PretrainSampleOptions& options, const std::string& name, std::int64_t documents,
-                     const std::filesystem::path& folder) {
+                     const std::filesystem::path& folder, const BeforeRecord& before_record) {
   AtomicFile file(folder / (name + ".txt"));
   for (std::int64_t i = 0; i < documents; ++i) {
+    before_record();
     file.write((i == 0 ? "" : "\n") + pretrain_sample_document(options, name, i));
   }
   file.commit();
@@ -150,11 +151,12 @@ std::string pretrain_sample_document(const PretrainSampleOptions& options, const
   return text;
 }
 
-void write_pretrain_sample(const PretrainSampleOptions& options, const std::filesystem::path& folder) {
+void write_pretrain_sample(const PretrainSampleOptions& options, const std::filesystem::path& folder,
+                           const BeforeRecord& before_record) {
   check(options);
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
-  write_documents(options, "train", options.records, folder);
-  write_documents(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder);
+  write_documents(options, "train", options.records, folder, before_record);
+  write_documents(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder, before_record);
 }
 
 }  // namespace etc::data

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <string>
 
+#include "data/sample/before_record.h"
+
 namespace etc::data {
 
 struct PretrainSampleOptions {
@@ -32,6 +34,7 @@ std::string pretrain_sample_document(const PretrainSampleOptions& options, const
 
 // Writes DIR/train.txt, DIR/dev.txt and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
 // temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_pretrain_sample(const PretrainSampleOptions& options, const std::filesystem::path& folder);
+void write_pretrain_sample(const PretrainSampleOptions& options, const std::filesystem::path& folder,
+                           const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

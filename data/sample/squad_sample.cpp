@@ -35,9 +35,11 @@ std::set<std::string> all_words() {
   return words;
 }
 
-std::string file_text(const SquadSampleOptions& options, const std::string& file, std::int64_t records) {
+std::string file_text(const SquadSampleOptions& options, const std::string& file, std::int64_t records,
+                      const BeforeRecord& before_record) {
   Json articles = Json::array();
   for (std::int64_t i = 0; i < records; ++i) {
+    before_record();
     if (i % kParagraphsPerArticle == 0) {
       articles.push_back({{"title", fmt::format("{} {}", file, articles.size() + 1)}, {"paragraphs", Json::array()}});
     }
@@ -86,10 +88,11 @@ Json squad_sample_paragraph(const SquadSampleOptions& options, const std::string
   return {{"context", context}, {"qas", Json::array({question})}};
 }
 
-void write_squad_sample(const SquadSampleOptions& options, const std::filesystem::path& folder) {
+void write_squad_sample(const SquadSampleOptions& options, const std::filesystem::path& folder,
+                        const BeforeRecord& before_record) {
   check(options);
-  write_sample_files(folder, all_words(), file_text(options, kTrainFile, options.records),
-                     file_text(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+  write_sample_files(folder, all_words(), file_text(options, kTrainFile, options.records, before_record),
+                     file_text(options, "dev", std::max<std::int64_t>(1, options.records / 5), before_record));
 }
 
 }  // namespace etc::data

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "data/sample/before_record.h"
 #include "etc_core/base/json.h"
 
 namespace etc::data {
@@ -30,6 +31,7 @@ Json squad_sample_paragraph(const SquadSampleOptions& options, const std::string
 
 // Writes DIR/train.json, DIR/dev.json and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
 // temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_squad_sample(const SquadSampleOptions& options, const std::filesystem::path& folder);
+void write_squad_sample(const SquadSampleOptions& options, const std::filesystem::path& folder,
+                        const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

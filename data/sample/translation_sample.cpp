@@ -153,9 +153,10 @@ void count_words_of(const std::string& sentence, WordCounts& counts) {
 }
 
 void write_pairs(const TranslationSampleOptions& options, const std::string& name, std::int64_t pairs,
-                 const std::filesystem::path& folder, WordCounts& counts) {
+                 const std::filesystem::path& folder, const BeforeRecord& before_record, WordCounts& counts) {
   AtomicFile source(folder / (name + ".source")), target(folder / (name + ".target"));
   for (std::int64_t i = 0; i < pairs; ++i) {
+    before_record();
     const std::string sentence = translation_sample_source(options, name, i);
     const std::string translation = translate_sample(options, sentence);
     count_words_of(sentence, counts);
@@ -183,11 +184,12 @@ std::string translate_sample(const TranslationSampleOptions& options, const std:
   return Translator(Language(options.nouns), source).translate();
 }
 
-void write_translation_sample(const TranslationSampleOptions& options, const std::filesystem::path& folder) {
+void write_translation_sample(const TranslationSampleOptions& options, const std::filesystem::path& folder,
+                              const BeforeRecord& before_record) {
   check(options);
   WordCounts counts;
-  write_pairs(options, "train", options.records, folder, counts);
-  write_pairs(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder, counts);
+  write_pairs(options, "train", options.records, folder, before_record, counts);
+  write_pairs(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder, before_record, counts);
   SubwordVocab vocab;
   vocab.pieces = make_dictionary(counts, nullptr);
   write_file_atomically(folder / "vocab.words", subword_vocab_text(vocab));

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <string>
 
+#include "data/sample/before_record.h"
+
 namespace etc::data {
 
 struct TranslationSampleOptions {
@@ -29,6 +31,7 @@ std::string translate_sample(const TranslationSampleOptions& options, const std:
 
 // Writes DIR/{train,dev}.{source,target} and DIR/vocab.words (subword_vocab.h: all words of both languages), each under a
 // temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_translation_sample(const TranslationSampleOptions& options, const std::filesystem::path& folder);
+void write_translation_sample(const TranslationSampleOptions& options, const std::filesystem::path& folder,
+                              const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

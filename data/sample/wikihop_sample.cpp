@@ -109,9 +109,11 @@ std::set<std::string> all_words() {
   return plain;
 }
 
-std::string json_array(const WikihopSampleOptions& options, const std::string& file, std::int64_t records) {
+std::string json_array(const WikihopSampleOptions& options, const std::string& file, std::int64_t records,
+                       const BeforeRecord& before_record) {
   std::string text = "[";
   for (std::int64_t i = 0; i < records; ++i) {
+    before_record();
     const WikihopSampleRecord record = wikihop_sample_record(options, file, i);
     text += (i == 0 ? "" : ", ") + json_line(Json{{"id", record.id},
                                                   {"query", record.query},
@@ -158,10 +160,11 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
   return record;
 }
 
-void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesystem::path& folder) {
+void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesystem::path& folder,
+                          const BeforeRecord& before_record) {
   check(options);
-  write_sample_files(folder, all_words(), json_array(options, kTrainFile, options.records),
-                     json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+  write_sample_files(folder, all_words(), json_array(options, kTrainFile, options.records, before_record),
+                     json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5), before_record));
 }
 
 }  // namespace etc::data

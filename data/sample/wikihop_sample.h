@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "data/sample/before_record.h"
+
 namespace etc::data {
 
 struct WikihopSampleOptions {
@@ -48,6 +50,7 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
 
 // Writes DIR/train.json, DIR/dev.json and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
 // temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
-void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesystem::path& folder);
+void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesystem::path& folder,
+                          const BeforeRecord& before_record = nothing_before);
 
 }  // namespace etc::data

@@ -174,7 +174,6 @@ void run_document(const AnalyzeOptions& options) {
   if (options.data.empty() == options.input.empty()) {
     fail_usage(kWhere, "--document is one of prepared --data, or of raw records with --input: expected one of the two");
   }
-  if (options.input.empty() && options.part > 0) fail_usage(kWhere, "--part needs --input: an example has no parts");
   paths.reads("--data", options.data);
   paths.reads("--input", options.input);
   paths.reads("--vocab", options.vocab);
@@ -216,13 +215,15 @@ void print_forecast(const std::vector<fs::path>& folders, const analyze::Analysi
 
 // Of what an option says nothing is a mistake: of a page, of numbers.
 void refuse_others(const Command& command, bool page) {
-  const std::vector<std::string> of_page = {"--layers", "--top"};
+  const std::vector<std::string> of_page = {"--layers", "--top", "--part", "--input", "--vocab"};
   const std::vector<std::string> of_numbers = {"--examples", "--seed",  "--groups",    "--base",
                                                "--reach",    "--exact", "--all-heads", "--gradients"};
   for (const std::string& name : command.given()) {
     const std::vector<std::string>& others = page ? of_numbers : of_page;
     if (std::find(others.begin(), others.end(), name) == others.end()) continue;
     if (page) fail_usage(kWhere, "{} is no option of --document: a page shows one example", name);
+    if (name == "--input" || name == "--part")
+      fail_usage(kWhere, "{} needs --document: the numbers are those of prepared --data", name);
     fail_usage(kWhere, "{} needs --document", name);
   }
 }
@@ -235,10 +236,9 @@ void run_analyze(const Command& command, AnalyzeOptions& options) {
   for (std::string& more : options.compare) more = model_folder(more);
   if (options.output.empty() && !options.forecast) fail_usage(kWhere, "expected --output: a folder to write");
   refuse_others(command, options.document >= 0);
+  if (options.input.empty() && is_given(command, "--part"))
+    fail_usage(kWhere, "--part needs --input: an example has no parts");
   if (options.document >= 0) return run_document(options);
-  if (!options.vocab.empty()) fail_usage(kWhere, "--vocab needs --document: nothing else shows text");
-  if (!options.input.empty() || options.part > 0)
-    fail_usage(kWhere, "--input and --part need --document: the numbers are those of prepared --data");
   if (options.data.empty()) fail_usage(kWhere, "expected --data: prepared examples");
   std::vector<fs::path> folders{options.model};
   for (const std::string& more : options.compare) folders.emplace_back(more);
@@ -260,59 +260,66 @@ void run_analyze(const Command& command, AnalyzeOptions& options) {
 }  // namespace
 
 void add_analyze_command(Program& program) {
-  auto options = std::make_shared<AnalyzeOptions>();
-  const Command command =
-      program.add("analyze", "entropy, divergence and masses of a model's attention, with pictures");
-  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
-  command.option("--compare", options->compare, "more models, side by side with the first");
-  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command.option("--output", options->output, "folder to write; with --document a file");
-  command.option("--examples", options->request.examples, "so many at most, drawn by the seed")
-      .at_least(1)
-      .show_default();
-  command.option("--seed", options->request.seed, "of the drawing").show_default();
-  command
-      .option("--groups", options->groups,
-              "query groups: all, cls, question, candidate, sentence_globals, paragraph_globals [all of them]")
-      .comma_separated();
-  command.option("--base", options->base, "of the entropies in pictures, which colours follow")
-      .one_of({"nats", "bits"})
-      .show_default();
-  command.option("--reach", options->request.reach, "distances that are told apart [the window's radius, else 128]")
-      .at_least(1);
-  command.flag("--exact", options->request.exact, "quantiles from up to 100,000 kept values, not from 512 bins");
-  command.flag("--all-heads", options->request.all_heads,
-               "also each head's divergence from all heads of the layer before (takes so many times as long)");
-  add_memory_option(command, options->memory_limit,
-                    "choose how many tokens are in memory at a time, with the same results");
-  command.flag("--forecast", options->forecast, "only say how much memory the analysis would take");
-  command.flag("--overwrite", options->overwrite, "replace an earlier analysis, or page");
-  command
-      .option("--document", options->document,
-              "instead: a page (HTML) of this example of the data, whom each token attends to")
-      .at_least(0);
-  command.option("--input", options->input,
-                 "for --document: a raw file of the model's task (of texts: plain text), whose record of that number "
-                 "is prepared as the model's data were");
-  command.option("--part", options->part, "for --document and --input: which example of a record that makes several")
-      .at_least(0);
-  command.option("--vocab", options->vocab, "for --document: the data's vocabulary, where the model keeps none");
-  command.option("--top", options->top, "for --document: keys of each query at most, as far as they fit into 5 MB")
-      .at_least(1)
-      .show_default();
-  command
-      .option("--layers", options->layers,
-              "for --document: those shown [all, or as many, evenly spread, as leave room for 4 keys of each query]")
-      .comma_separated();
-  command
-      .option("--gradients", options->request.gradients,
-              "also the norms of each layer's gradient: of the loss of so many of these examples, the first ones, as "
-              "one batch")
-      .at_least(1);
-  command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
-  add_threads_option(command, options->threads);
-  command.footer(kExamples);
-  command.action([options, command] { run_analyze(command, *options); });
+  program.add(
+      "analyze", "entropy, divergence and masses of a model's attention, with pictures", [](const Command& command) {
+        auto options = std::make_shared<AnalyzeOptions>();
+        command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
+        command.option("--compare", options->compare, "more models, side by side with the first");
+        command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+        command.option("--output", options->output, "folder to write; with --document a file");
+        command.option("--examples", options->request.examples, "so many at most, drawn by the seed")
+            .at_least(1)
+            .show_default();
+        command.option("--seed", options->request.seed, "seed of the drawing").show_default();
+        command
+            .option("--groups", options->groups,
+                    "query groups: all, cls, question, candidate, sentence_globals, paragraph_globals [all of them]")
+            .comma_separated();
+        command.option("--base", options->base, "of the entropies in pictures, which colours follow")
+            .one_of({"nats", "bits"})
+            .show_default();
+        command
+            .option("--reach", options->request.reach, "distances that are told apart [the window's radius, else 128]")
+            .at_least(1);
+        command.flag("--exact", options->request.exact, "quantiles from up to 100,000 kept values, not from 512 bins");
+        command.flag("--all-heads", options->request.all_heads,
+                     "also each head's divergence from all heads of the layer before (takes so many times as long)");
+        add_memory_option(command, options->memory_limit,
+                          "choose how many tokens are in memory at a time, with the same results");
+        command.flag("--forecast", options->forecast, "only say how much memory the analysis would take");
+        command.flag("--overwrite", options->overwrite, "replace an earlier analysis, or page");
+        command
+            .option("--document", options->document,
+                    "instead: a page (HTML) of this example of the data, whom each token attends to")
+            .at_least(0);
+        command.option(
+            "--input", options->input,
+            "for --document: a raw file of the model's task (of texts: plain text), whose record of that number "
+            "is prepared as the model's data were");
+        command
+            .option("--part", options->part, "for --document and --input: which example of a record that makes several")
+            .at_least(0);
+        command.option("--vocab", options->vocab, "for --document: the data's vocabulary, where the model keeps none");
+        command
+            .option("--top", options->top, "for --document: keys of each query at most, as far as they fit into 5 MB")
+            .at_least(1)
+            .show_default();
+        command
+            .option(
+                "--layers", options->layers,
+                "for --document: those shown [all, or as many, evenly spread, as leave room for 4 keys of each query]")
+            .comma_separated();
+        command
+            .option(
+                "--gradients", options->request.gradients,
+                "also the norms of each layer's gradient: of the loss of so many of these examples, the first ones, as "
+                "one batch")
+            .at_least(1);
+        command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
+        add_threads_option(command, options->threads);
+        command.footer(kExamples);
+        command.action([options, command] { run_analyze(command, *options); });
+      });
 }
 
 }  // namespace etc::cli

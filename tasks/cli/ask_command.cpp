@@ -161,41 +161,44 @@ constexpr const char* kModelHelp = "model folder, or a run, whose best checkpoin
 }  // namespace
 
 void add_ask_command(Program& program) {
-  const Command command = program.add("ask", "ask a question about your own document");
-  auto options = std::make_shared<DocumentOptions>();
-  auto document = std::make_shared<std::string>();
-  command.option("--model", options->model, std::string(kModelHelp) + "; of hotpotqa, nq or squad").required();
-  command.option("--document", *document, "plain text, Markdown or HTML, UTF-8; -: standard input").required();
-  command.option("--question", options->question, "the question").required();
-  add_common_options(command, *options);
-  command.footer(
-      "Examples:\n"
-      "  etc ask --model run --document report.md --question \"Who wrote the report?\"\n"
-      "  curl -s https://example.org/page.html | etc ask --model run/best --document - --question \"…\" --json\n\n"
-      "Places are characters of the document as it is, [first, behind the last). Tokens that are cut lie beyond the "
-      "lengths\nthat the model's data were prepared with, or where its task does not look (nq: headings).");
-  command.action([options, document] {
-    require_one_process("etc ask", "it");
-    options->model = model_folder(options->model);
-    options->documents = {*document};
-    run_documents("etc ask", true, *options);
+  program.add("ask", "ask a question about your own document", [](const Command& command) {
+    auto options = std::make_shared<DocumentOptions>();
+    auto document = std::make_shared<std::string>();
+    command.option("--model", options->model, std::string(kModelHelp) + "; of hotpotqa, nq or squad").required();
+    command.option("--document", *document, "plain text, Markdown or HTML, UTF-8; -: standard input").required();
+    command.option("--question", options->question, "the question").required();
+    add_common_options(command, *options);
+    command.footer(
+        "Examples:\n"
+        "  etc ask --model run --document report.md --question \"Who wrote the report?\"\n"
+        "  curl -s https://example.org/page.html | etc ask --model run/best --document - --question \"…\" --json\n\n"
+        "Places are characters of the document as it is, [first, behind the last). Tokens that are cut lie beyond the "
+        "lengths\nthat the model's data were prepared with, or where its task does not look (nq: headings).");
+    command.action([options, document] {
+      require_one_process("etc ask", "it");
+      options->model = model_folder(options->model);
+      options->documents = {*document};
+      run_documents("etc ask", true, *options);
+    });
   });
 }
 
 void add_keyphrases_command(Program& program) {
-  const Command command = program.add("keyphrases", "find the key phrases of your own documents");
-  auto options = std::make_shared<DocumentOptions>();
-  command.option("--model", options->model, std::string(kModelHelp) + "; of openkp").required();
-  command.option("documents", options->documents, "plain text, Markdown or HTML, UTF-8; -: standard input").required();
-  add_common_options(command, *options);
-  command.footer(
-      "Examples:\n"
-      "  etc keyphrases --model run notes.txt page.html\n"
-      "  etc keyphrases --model run/best --json *.md");
-  command.action([options] {
-    require_one_process("etc keyphrases", "it");
-    options->model = model_folder(options->model);
-    run_documents("etc keyphrases", false, *options);
+  program.add("keyphrases", "find the key phrases of your own documents", [](const Command& command) {
+    auto options = std::make_shared<DocumentOptions>();
+    command.option("--model", options->model, std::string(kModelHelp) + "; of openkp").required();
+    command.option("documents", options->documents, "plain text, Markdown or HTML, UTF-8; -: standard input")
+        .required();
+    add_common_options(command, *options);
+    command.footer(
+        "Examples:\n"
+        "  etc keyphrases --model run notes.txt page.html\n"
+        "  etc keyphrases --model run/best --json *.md");
+    command.action([options] {
+      require_one_process("etc keyphrases", "it");
+      options->model = model_folder(options->model);
+      run_documents("etc keyphrases", false, *options);
+    });
   });
 }
 

@@ -135,13 +135,28 @@ void check_paths(const BenchmarkOptions& options) {
   paths.check();
 }
 
-void run_benchmark(const Command& command, const BenchmarkOptions& options) {
+// Throws UsageError on options of which one says nothing beside another.
+void check_given(const Command& command, const BenchmarkOptions& options) {
+  constexpr const char* kWhere = "etc benchmark";
   if (options.forecast && !options.output.empty()) {
-    fail_usage("etc benchmark", "--forecast runs nothing, so there are no measurements to write: leave --output out");
+    fail_usage(kWhere, "--forecast runs nothing, so there are no measurements to write: leave --output out");
   }
+  if (options.forecast && options.profile.wanted())
+    fail_usage(kWhere, "--profile and --trace go without --forecast, which runs nothing that could be measured");
+  if (!options.config.empty() && is_given(command, "--preset"))
+    fail_usage(kWhere, "--preset and --config both say the model: expected one of them");
+  if (options.overwrite && options.output.empty())
+    fail_usage(kWhere, "--overwrite needs --output, whose files it is of");
+  const bool scores = std::any_of(options.residual.begin(), options.residual.end(),
+                                  [](const std::string& kind) { return kind != "off"; });
+  if (is_given(command, "--scores") && !scores)
+    fail_usage(kWhere, "--scores is of residual scores: expected --residual sum or mean beside it");
+}
+
+void run_benchmark(const Command& command, const BenchmarkOptions& options) {
+  check_given(command, options);
   check_paths(options);
-  const std::vector<std::string> given = command.given();
-  SweepOptions sweep = sweep_options(options, std::find(given.begin(), given.end(), "--residual") != given.end());
+  SweepOptions sweep = sweep_options(options, is_given(command, "--residual"));
   if (options.threads > 0) set_thread_count(options.threads);
   sweep.device = open_device(options.device).device;
   sweep.memory_limit = take_memory_limit(options.memory_limit, sweep.device);
@@ -162,58 +177,59 @@ void run_benchmark(const Command& command, const BenchmarkOptions& options) {
 }  // namespace
 
 void add_benchmark_command(Program& program) {
-  const Command command = program.add("benchmark", "measure time and memory against the sequence length");
-  auto options = std::make_shared<BenchmarkOptions>();
-  command
-      .option("--lengths", options->lengths,
-              "long tokens of one example, separated by commas; those beyond the model's positions are left out")
-      .comma_separated()
-      .at_least(1)
-      .show_default();
-  command.option("--mode", options->mode, "infer: forward; train: forward, backward, update")
-      .one_of({"infer", "train"})
-      .show_default();
-  command
-      .option("--compute", options->compute,
-              "number types of the large products: fp32, bf16, int8 (infer), auto (fp32 or bf16, whichever is "
-              "faster); separated by commas; those the machine does not offer are left out")
-      .comma_separated()
-      .one_of({"auto", "fp32", "bf16", "int8"})
-      .show_default();
-  command
-      .option("--residual", options->residual,
-              "RealFormer scores: off, sum, mean; separated by commas; of the default, those that the model refuses "
-              "are left out")
-      .comma_separated()
-      .one_of({"off", "sum", "mean"})
-      .show_default();
-  add_score_option(command, options->scores);
-  command.option("--preset", options->preset, "size of the model").one_of(model_preset_names()).show_default();
-  command.option("--config", options->config, "configuration file whose section model to use instead");
-  command.option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")
-      .at_least(1)
-      .show_default();
-  command.option("--repeats", options->repeats, "timed calls per point; the median is shown")
-      .at_least(1)
-      .show_default();
-  command.option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
-  command.flag("--overwrite", options->overwrite, "replace files there that are no earlier benchmark's");
-  command.flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
-  add_memory_option(command, options->memory_limit,
-                    "checkpoint layers where training needs it to fit, leave out what does not fit and tell the "
-                    "longest input that does");
-  add_profile_option(command, options->profile);
-  add_device_option(command, options->device);
-  add_threads_option(command, options->threads);
-  command.footer(
-      "Examples:\n"
-      "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"
-      "  etc benchmark --preset small --mode train --output lengths\n"
-      "  etc benchmark --preset large --lengths 65536 --mode train --forecast\n"
-      "  etc benchmark --mode train --lengths 4096,16384,65536 --forecast --memory-limit 8GB");
-  command.action([command, options] {
-    require_one_process("etc benchmark", "it");
-    run_benchmark(command, *options);
+  program.add("benchmark", "measure time and memory against the sequence length", [](const Command& command) {
+    auto options = std::make_shared<BenchmarkOptions>();
+    command
+        .option("--lengths", options->lengths,
+                "long tokens of one example, separated by commas; those beyond the model's positions are left out")
+        .comma_separated()
+        .at_least(1)
+        .show_default();
+    command.option("--mode", options->mode, "infer: forward; train: forward, backward, update")
+        .one_of({"infer", "train"})
+        .show_default();
+    command
+        .option("--compute", options->compute,
+                "number types of the large products: fp32, bf16, int8 (infer), auto (fp32 or bf16, whichever is "
+                "faster); separated by commas; those the machine does not offer are left out")
+        .comma_separated()
+        .one_of({"auto", "fp32", "bf16", "int8"})
+        .show_default();
+    command
+        .option("--residual", options->residual,
+                "RealFormer scores: off, sum, mean; separated by commas; of the default, those that the model refuses "
+                "are left out")
+        .comma_separated()
+        .one_of({"off", "sum", "mean"})
+        .show_default();
+    add_score_option(command, options->scores);
+    command.option("--preset", options->preset, "size of the model").one_of(model_preset_names()).show_default();
+    command.option("--config", options->config, "configuration file whose section model to use instead");
+    command.option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")
+        .at_least(1)
+        .show_default();
+    command.option("--repeats", options->repeats, "timed calls per point; the median is shown")
+        .at_least(1)
+        .show_default();
+    command.option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
+    command.flag("--overwrite", options->overwrite, "replace files there that are no earlier benchmark's");
+    command.flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
+    add_memory_option(command, options->memory_limit,
+                      "checkpoint layers where training needs it to fit, leave out what does not fit and tell the "
+                      "longest input that does");
+    add_profile_option(command, options->profile);
+    add_device_option(command, options->device);
+    add_threads_option(command, options->threads);
+    command.footer(
+        "Examples:\n"
+        "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"
+        "  etc benchmark --preset small --mode train --output lengths\n"
+        "  etc benchmark --preset large --lengths 65536 --mode train --forecast\n"
+        "  etc benchmark --mode train --lengths 4096,16384,65536 --forecast --memory-limit 8GB");
+    command.action([command, options] {
+      require_one_process("etc benchmark", "it");
+      run_benchmark(command, *options);
+    });
   });
 }
 

@@ -78,7 +78,15 @@ void require_whole_numbers(CLI::Option* option, const std::shared_ptr<CommandNot
     const auto take = [notes, option](std::string& word) {
       return take_whole_number<Integer>(notes->ranges.at(option), word);
     };
-    option->check(CLI::Validator(take, ""));
+    option->transform(CLI::Validator(take, ""));
+  }
+}
+
+// A text that is not there is no name of a file, and no other option takes one.
+template <typename Value>
+void refuse_empty_words(CLI::Option* option) {
+  if constexpr (std::is_same_v<typename WholeType<Value>::type, void>) {
+    option->check([](const std::string& word) { return word.empty() ? "expected a value, got an empty one" : ""; }, "");
   }
 }
 
@@ -155,6 +163,10 @@ std::string complaint(const CLI::App& program, const std::vector<std::string>& t
     return where + ": unknown option " + extras.front() + suggestion(extras.front(), names);
   }
   if (&command != &program) {
+    if (std::find(tasks.begin(), tasks.end(), extras.front()) != tasks.end()) {
+      return where + ": unexpected argument " + extras.front() + ": a task comes first (" + where + " " +
+             extras.front() + " …)";
+    }
     return where + ": unexpected argument " + extras.front() + suggestion(extras.front(), tasks);
   }
   return where + ": unknown command " + extras.front() + suggestion(extras.front(), command_names(program));
@@ -254,6 +266,7 @@ template <typename Value>
 Option Command::option(const std::string& name, Value& value, const std::string& help) const {
   CLI::Option* const option = app_->add_option(name, value, help);
   require_whole_numbers<Value>(option, notes_);
+  refuse_empty_words<Value>(option);
   return Option(option, notes_);
 }
 
@@ -322,6 +335,11 @@ std::vector<std::string> Command::given() const {
   return names;
 }
 
+bool is_given(const Command& command, const std::string& option) {
+  const std::vector<std::string> names = command.given();
+  return std::find(names.begin(), names.end(), option) != names.end();
+}
+
 Program::Program(const std::string& name, const std::string& description, const std::string& version)
     : app_(std::make_unique<CLI::App>(description, name)) {
   app_->require_subcommand(1);
@@ -330,13 +348,20 @@ Program::Program(const std::string& name, const std::string& description, const 
 
 Program::~Program() = default;
 
-Command Program::add(const std::string& name, const std::string& description) {
-  auto notes = std::make_shared<CommandNotes>();
-  notes_[name] = notes;
-  return Command(app_->add_subcommand(name, description), notes);
+void Program::add(const std::string& name, const std::string& description,
+                  std::function<void(const Command&)> declare) {
+  app_->add_subcommand(name, description);
+  notes_[name] = std::make_shared<CommandNotes>();
+  not_declared_[name] = std::move(declare);
 }
 
-std::vector<CommandText> Program::commands() const {
+void Program::declare(const std::string& name) {
+  const auto node = not_declared_.extract(name);
+  if (!node.empty()) node.mapped()(Command(app_->get_subcommand(name), notes_.at(name)));
+}
+
+std::vector<CommandText> Program::commands() {
+  for (const auto& [name, notes] : notes_) declare(name);
   std::vector<CommandText> commands;
   for (const CLI::App* app : std::as_const(*app_).get_subcommands([](const CLI::App*) { return true; })) {
     const CommandNotes& notes = *notes_.at(app->get_name());
@@ -356,8 +381,9 @@ std::vector<CommandText> Program::commands() const {
 }
 
 // The command line from its end to its beginning, as CLI11 takes it. A task as the command's first word is its option.
-std::vector<std::string> Program::words_of(int argc, const char* const* argv) const {
+std::vector<std::string> Program::words_of(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
+  for (const std::string& word : words) declare(word);  // which of them is the command is CLI11's to say
   const auto notes = words.size() < 2 ? notes_.end() : notes_.find(words[0]);
   if (notes != notes_.end()) {
     const std::vector<std::string>& tasks = notes->second->tasks;

@@ -1,8 +1,10 @@
 // Commands of a program and their options. CLI11 is behind this door: command.cpp alone includes it.
 //
-//   Command command = program.add("sample", "generate records");
-//   command.option("--records", options->records, "so many").at_least(1).show_default();
-//   command.action([options] { run(*options); });
+//   program.add("sample", "generate records", [](const Command& command) {
+//     auto options = std::make_shared<SampleOptions>();
+//     command.option("--records", options->records, "so many").at_least(1).show_default();
+//     command.action([options] { run(*options); });
+//   });
 #pragma once
 
 #include <cstdint>
@@ -98,6 +100,8 @@ class Command {
   std::shared_ptr<CommandNotes> notes_;
 };
 
+bool is_given(const Command& command, const std::string& option);
+
 // A command and its options as they were declared, for whoever writes about them (command_text.h).
 struct OptionText {
   std::string name;  // "--output", or without dashes what is told by its place
@@ -118,8 +122,10 @@ class Program {
   Program(const std::string& name, const std::string& description, const std::string& version);
   ~Program();
 
-  Command add(const std::string& name, const std::string& description);
-  std::vector<CommandText> commands() const;  // all that were added, in that order
+  // declare: its options and its action. Called where the command line names the command, or for commands(): there are
+  // some 700 options, and most starts need few of them.
+  void add(const std::string& name, const std::string& description, std::function<void(const Command&)> declare);
+  std::vector<CommandText> commands();  // all that were added, in that order
 
   // Reads the command line, runs its command and returns the exit code. What is wrong with the words goes to standard
   // error ("etc train: --data: expected …, got …", "unknown option --dta (did you mean --data?)"), with 2. Passes on
@@ -127,10 +133,12 @@ class Program {
   int run(int argc, const char* const* argv);
 
  private:
-  std::vector<std::string> words_of(int argc, const char* const* argv) const;
+  void declare(const std::string& name);
+  std::vector<std::string> words_of(int argc, const char* const* argv);
 
   std::unique_ptr<CLI::App> app_;
-  std::map<std::string, std::shared_ptr<CommandNotes>> notes_;  // by command
+  std::map<std::string, std::shared_ptr<CommandNotes>> notes_;               // by command
+  std::map<std::string, std::function<void(const Command&)>> not_declared_;  // by command
 };
 
 }  // namespace etc::cli

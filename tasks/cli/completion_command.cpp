@@ -10,30 +10,33 @@
 namespace etc::cli {
 
 void add_completion_command(Program& program) {
-  const Command command = program.add("completion", "print a script with which a shell completes etc's words");
-  auto shell = std::make_shared<std::string>();
-  command.option("shell", *shell, "bash, zsh or fish").one_of({"bash", "zsh", "fish"}).required();
-  command.footer(
-      "Examples:\n"
-      "  source <(etc completion bash)\n"
-      "  etc completion zsh > ~/.zfunc/_etc\n"
-      "  etc completion fish > ~/.config/fish/completions/etc.fish");
-  command.action([shell, &program] {
-    const std::vector<CommandText> commands = program.commands();
-    print("{}", *shell == "bash"  ? bash_completion(commands)
-                : *shell == "zsh" ? zsh_completion(commands)
-                                  : fish_completion(commands));
-  });
+  program.add("completion", "print a script with which a shell completes etc's words",
+              [&program](const Command& command) {
+                auto shell = std::make_shared<std::string>();
+                command.option("shell", *shell, "bash, zsh or fish").one_of({"bash", "zsh", "fish"}).required();
+                command.footer(
+                    "Examples:\n"
+                    "  source <(etc completion bash)\n"
+                    "  etc completion zsh > ~/.zfunc/_etc\n"
+                    "  etc completion fish > ~/.config/fish/completions/etc.fish");
+                command.action([shell, &program] {
+                  const std::vector<CommandText> commands = program.commands();
+                  print("{}", *shell == "bash"  ? bash_completion(commands)
+                              : *shell == "zsh" ? zsh_completion(commands)
+                                                : fish_completion(commands));
+                });
+              });
 }
 
 void add_manual_command(Program& program, const std::string& description) {
-  const Command command = program.add("manual", "print the manual page");
-  command.footer(
-      "Examples:\n"
-      "  etc manual > etc.1 && man ./etc.1\n"
-      "  etc manual | sudo tee /usr/local/share/man/man1/etc.1 > /dev/null");
-  command.action([&program, description] {
-    print("{}", manual_page(program.commands(), description, std::string("etc ") + program_version()));
+  program.add("manual", "print the manual page", [&program, description](const Command& command) {
+    command.footer(
+        "Examples:\n"
+        "  etc manual > etc.1 && man ./etc.1\n"
+        "  etc manual | sudo tee /usr/local/share/man/man1/etc.1 > /dev/null");
+    command.action([&program, description] {
+      print("{}", manual_page(program.commands(), description, std::string("etc ") + program_version()));
+    });
   });
 }
 

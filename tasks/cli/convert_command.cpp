@@ -364,57 +364,63 @@ void run_convert(const Command& command, const ConvertOptions& options) {
 }  // namespace
 
 void add_convert_command(Program& program) {
-  auto options = std::make_shared<ConvertOptions>();
-  const Command command =
-      program.add("convert", "read TensorFlow, BERT and RoBERTa checkpoints, write files for other tools");
-  command.footer(kExamples);
-  command
-      .option(
-          "--from", options->from,
-          "tf (a published ETC checkpoint), bert or roberta (lifted into ETC); with --as dense also nezha, xlnet, t5 "
-          "(its encoder)")
-      .one_of({"tf", "bert", "roberta", "nezha", "xlnet", "t5"});
-  command.option("--as", options->as, "etc, or dense: the encoder that the checkpoint is, with its own positions")
-      .one_of({"etc", "dense"})
-      .show_default();
-  command
-      .option("--to", options->to,
-              "safetensors; tf-names (of an ETC: a TensorFlow checkpoint); bert (of a dense encoder: as PyTorch's "
-              "libraries load it)")
-      .one_of({"safetensors", "tf-names", "bert"});
-  command.option("--average", options->average,
-                 "instead: folders of models of one configuration, whose parameters' mean is written");
-  command.option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint");
-  command.option("--output", options->output, "folder to write: a model directory (--from), files (--to)").required();
-  command.flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
-  command.option("--config", options->config,
-                 "etc_config.json of the ETC model, or config.json of a model directory (default: beside a TensorFlow "
-                 "checkpoint; for BERT an ETC of the same sizes)");
-  command.option("--source-config", options->source_config,
-                 "BERT's own configuration (default: config.json or bert_config.json beside it)");
-  command.option(
-      "--vocab", options->vocab,
-      "vocabulary that data is prepared with (BERT's rows are put into its order); default: vocab.txt or, for "
-      "tf, *.model beside the checkpoint");
-  command.option("--source-vocab", options->source_vocab,
-                 "BERT's own vocabulary (default: vocab.txt, for RoBERTa vocab.json, beside it)");
-  command.flag("--without-heads", options->without_heads, "leave task heads out: the encoder alone");
-  command.flag("--with-optimizer-slots", options->with_optimizer_slots,
-               "write adam_m, adam_v and global_step into optimizer_slots.safetensors");
-  command.flag("--exact", options->exact,
-               "compute what BERT computes: positions, token types and order of the vocabulary are kept");
-  command.flag("--position-mean", options->position_mean, "add the mean position to the segment rows");
-  command.option("--relative-init", options->relative_init, "zero or normal: the relative tables BERT has not")
-      .one_of({"zero", "normal"})
-      .show_default();
-  command.flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
-               "accept that fewer than 90 % of the pieces are found");
-  command.option("--seed", options->seed, "of what is initialised").show_default();
-  add_threads_option(command, options->threads);
-  command.action([command, options] {
-    require_one_process("etc convert", "it");
-    run_convert(command, *options);
-  });
+  program.add(
+      "convert", "read TensorFlow, BERT and RoBERTa checkpoints, write files for other tools",
+      [](const Command& command) {
+        auto options = std::make_shared<ConvertOptions>();
+        command.footer(kExamples);
+        command
+            .option("--from", options->from,
+                    "tf (a published ETC checkpoint), bert or roberta (lifted into ETC); with --as dense also nezha, "
+                    "xlnet, t5 "
+                    "(its encoder)")
+            .one_of({"tf", "bert", "roberta", "nezha", "xlnet", "t5"});
+        command.option("--as", options->as, "etc, or dense: the encoder that the checkpoint is, with its own positions")
+            .one_of({"etc", "dense"})
+            .show_default();
+        command
+            .option(
+                "--to", options->to,
+                "safetensors; tf-names (of an ETC: a TensorFlow checkpoint); bert (of a dense encoder: as PyTorch's "
+                "libraries load it)")
+            .one_of({"safetensors", "tf-names", "bert"});
+        command.option("--average", options->average,
+                       "instead: folders of models of one configuration, whose parameters' mean is written");
+        command.option("input", options->input,
+                       "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint");
+        command.option("--output", options->output, "folder to write: a model directory (--from), files (--to)")
+            .required();
+        command.flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
+        command.option(
+            "--config", options->config,
+            "etc_config.json of the ETC model, or config.json of a model directory (default: beside a TensorFlow "
+            "checkpoint; for BERT an ETC of the same sizes)");
+        command.option("--source-config", options->source_config,
+                       "BERT's own configuration (default: config.json or bert_config.json beside it)");
+        command.option(
+            "--vocab", options->vocab,
+            "vocabulary that data is prepared with (BERT's rows are put into its order); default: vocab.txt or, for "
+            "tf, *.model beside the checkpoint");
+        command.option("--source-vocab", options->source_vocab,
+                       "BERT's own vocabulary (default: vocab.txt, for RoBERTa vocab.json, beside it)");
+        command.flag("--without-heads", options->without_heads, "leave task heads out: the encoder alone");
+        command.flag("--with-optimizer-slots", options->with_optimizer_slots,
+                     "write adam_m, adam_v and global_step into optimizer_slots.safetensors");
+        command.flag("--exact", options->exact,
+                     "compute what BERT computes: positions, token types and order of the vocabulary are kept");
+        command.flag("--position-mean", options->position_mean, "add the mean position to the segment rows");
+        command.option("--relative-init", options->relative_init, "zero or normal: the relative tables BERT has not")
+            .one_of({"zero", "normal"})
+            .show_default();
+        command.flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
+                     "accept that fewer than 90 % of the pieces are found");
+        command.option("--seed", options->seed, "seed of freshly initialised tensors").show_default();
+        add_threads_option(command, options->threads);
+        command.action([command, options] {
+          require_one_process("etc convert", "it");
+          run_convert(command, *options);
+        });
+      });
 }
 
 }  // namespace etc::cli

@@ -231,6 +231,15 @@ void check_paths(const EncodeOptions& options) {
   paths.check();
 }
 
+// What arrays of examples are written to is HDF5, whatever it is called.
+void refuse_name_of_texts(const std::string& output) {
+  for (const std::string extension : {".npy", ".jsonl", ".json"}) {
+    if (std::filesystem::path(output).extension() != extension) continue;
+    fail_usage("etc encode", "--output {}: --data and --inputs are written as HDF5, {} goes with --text: expected *.h5",
+               output, extension);
+  }
+}
+
 // Options that say nothing of this kind of input are mistakes.
 void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& others) {
   for (const std::string& name : command.given()) {
@@ -249,6 +258,7 @@ void run_encode(const Command& command, const EncodeOptions& options) {
   if (options.data.empty()) refuse_others(command, "--text or --inputs", {"--allow-incomplete"});
   if (!of_text && options.output == "-") fail_usage("etc encode", "--output: expected a file, - goes with --text");
   check_paths(options);
+  if (!of_text) refuse_name_of_texts(options.output);
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
   Profile profile(options.profile);
@@ -282,38 +292,43 @@ void run_encode(const Command& command, const EncodeOptions& options) {
 }  // namespace
 
 void add_encode_command(Program& program) {
-  auto options = std::make_shared<EncodeOptions>();
-  const Command command =
-      program.add("encode", "write a model's hidden states for texts, prepared data or given inputs");
-  command.footer(kExamples);
-  command.option("--inputs", options->inputs, "HDF5 file with padded input arrays");
-  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
-  command.option("--text", options->text.inputs, "texts, JSON lines or an array, plain or gzip; -: standard input");
-  command
-      .option("--states", options->text.states,
-              "with --text: which states: of every token, of every sentence, or a vector a text")
-      .one_of({"long", "global", "mean"})
-      .show_default();
-  command
-      .option("--max-long-tokens", options->max_long_tokens,
-              "with --text: most tokens of a text [4096, or the model's positions]")
-      .at_least(1);
-  command.option("--vocab", options->vocab, "with --text: the vocabulary, where the model's folder does not hold it");
-  command.option("--splitter", options->splitter,
-                 "with --text: punkt:DIR, which cuts sentences in the place of the folder's tables or ICU's rules");
-  command
-      .option("--output", options->output,
-              "HDF5 file to write; with --text also .jsonl, .json, .npy, or - for standard output")
-      .required();
-  command.flag("--all-layers", options->all_layers,
-               "also the states after the embedding stage and every layer, and with residual attention the scores "
-               "carried after each layer");
-  add_inference_options(command, *options);
-  command.action([options, command] {
-    options->model = model_folder(options->model);
-    run_encode(command, *options);
-  });
+  program.add(
+      "encode", "write a model's hidden states for texts, prepared data or given inputs", [](const Command& command) {
+        auto options = std::make_shared<EncodeOptions>();
+        command.footer(kExamples);
+        command.option("--inputs", options->inputs, "HDF5 file with padded input arrays");
+        command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+        command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
+        command.option("--text", options->text.inputs,
+                       "texts, JSON lines or an array, plain or gzip; -: standard input");
+        command
+            .option("--states", options->text.states,
+                    "with --text: which states: of every token, of every sentence, or a vector a text")
+            .one_of({"long", "global", "mean"})
+            .show_default();
+        command
+            .option("--max-long-tokens", options->max_long_tokens,
+                    "with --text: most tokens of a text [4096, or the model's positions]")
+            .at_least(1);
+        command.option("--vocab", options->vocab,
+                       "with --text: the vocabulary, where the model's folder does not hold it");
+        command.option(
+            "--splitter", options->splitter,
+            "with --text: punkt:DIR, which cuts sentences in the place of the folder's tables or ICU's rules");
+        command
+            .option("--output", options->output,
+                    "HDF5 file to write; with --text also .jsonl, .json, .npy, or - for standard output")
+            .required();
+        command.flag(
+            "--all-layers", options->all_layers,
+            "also the states after the embedding stage and every layer, and with residual attention the scores "
+            "carried after each layer");
+        add_inference_options(command, *options);
+        command.action([options, command] {
+          options->model = model_folder(options->model);
+          run_encode(command, *options);
+        });
+      });
 }
 
 }  // namespace etc::cli

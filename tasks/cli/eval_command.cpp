@@ -56,6 +56,7 @@ Metrics evaluate_model(const EvalOptions& options) {
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   require_task("etc eval", options.task, model.task_section);
+  refuse_unread_keys("etc eval", options.given->value("task", Json::object()), *model.task);
   const InferenceTypes types = chosen_types(options.compute, options.scores, device);
   const auto reader =
       open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
@@ -169,38 +170,40 @@ void evaluate(const EvalOptions& options) {
 }  // namespace
 
 void add_eval_command(Program& program) {
-  const Command command = program.add("eval", "measure a model on prepared data, or a prediction file");
-  auto options = std::make_shared<EvalOptions>();
-  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken");
-  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command.option("--output", options->output,
-                 "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
-  command.option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
-  command.flag("--json", options->json,
-               "print the scores as one JSON object, in full: {\"metrics\": {name: number}}, and of a prediction file "
-               "everything that --output writes");
-  command.option("--predictions", options->predictions, "score this prediction file instead of a model");
-  command.option("--null-odds", options->null_odds, "null odds beside the prediction file, for best thresholds");
-  command.option("--baseline", options->baseline,
-                 "task translation: another prediction file, compared by paired bootstrap");
-  command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
-  command.option(
-      "--task", options->task,
-      fmt::format("task of the prediction file, or the model's, to be checked: {}", fmt::join(task_names(), ", ")));
-  add_inference_options(command, *options);
-  options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
-  command.task_first(task_names());
-  command.footer(
-      "Examples:\n"
-      "  etc eval --model run/best --data dev.h5\n"
-      "  etc eval --task hotpotqa --predictions predictions.json --gold dev.json\n"
-      "  etc eval --task nq --predictions predictions.json --gold dev-00.jsonl.gz dev-01.jsonl.gz --output "
-      "scores.json\n"
-      "  etc eval --task translation --predictions out.de --gold reference.de --baseline other.de");
-  command.action([options] {
-    if (options->threads > 0) set_thread_count(options->threads);
-    if (!options->model.empty()) options->model = model_folder(options->model);
-    evaluate(*options);
+  program.add("eval", "measure a model on prepared data, or a prediction file", [](const Command& command) {
+    auto options = std::make_shared<EvalOptions>();
+    command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken");
+    command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+    command.option("--output", options->output,
+                   "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
+    command.option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
+    command.flag(
+        "--json", options->json,
+        "print the scores as one JSON object, in full: {\"metrics\": {name: number}}, and of a prediction file "
+        "everything that --output writes");
+    command.option("--predictions", options->predictions, "score this prediction file instead of a model");
+    command.option("--null-odds", options->null_odds, "null odds beside the prediction file, for best thresholds");
+    command.option("--baseline", options->baseline,
+                   "task translation: another prediction file, compared by paired bootstrap");
+    command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
+    command.option(
+        "--task", options->task,
+        fmt::format("task of the prediction file, or the model's, to be checked: {}", fmt::join(task_names(), ", ")));
+    add_inference_options(command, *options);
+    options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+    command.task_first(task_names());
+    command.footer(
+        "Examples:\n"
+        "  etc eval --model run/best --data dev.h5\n"
+        "  etc eval --task hotpotqa --predictions predictions.json --gold dev.json\n"
+        "  etc eval --task nq --predictions predictions.json --gold dev-00.jsonl.gz dev-01.jsonl.gz --output "
+        "scores.json\n"
+        "  etc eval --task translation --predictions out.de --gold reference.de --baseline other.de");
+    command.action([options] {
+      if (options->threads > 0) set_thread_count(options->threads);
+      if (!options->model.empty()) options->model = model_folder(options->model);
+      evaluate(*options);
+    });
   });
 }
 

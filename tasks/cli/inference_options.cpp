@@ -25,4 +25,13 @@ void require_task(const char* where, const std::string& task, const Json& task_s
   fail_usage(where, "--task {}: the model is one of {}", task, task_name(task_section));
 }
 
+void refuse_unread_keys(const char* where, const Json& given, const Task& task) {
+  if (given.contains("null_score_diff_threshold") && !task.writes_null_odds()) {
+    fail_usage(where, "--null-score-diff-threshold: this model always answers (squad with version_2 may not)");
+  }
+  if (given.contains("mismatched") && !task.submission_name().starts_with("MNLI")) {
+    fail_usage(where, "--mismatched: this model's data set has no mismatched rows (glue's mnli has)");
+  }
+}
+
 }  // namespace etc::cli

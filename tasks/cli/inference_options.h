@@ -8,6 +8,7 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/task.h"
 
 namespace etc::cli {
 
@@ -25,5 +26,8 @@ void add_inference_options(const Command& command, InferenceOptions& options);
 
 // Throws UsageError unless the model's section task is of this task; empty: any.
 void require_task(const char* where, const std::string& task, const Json& task_section);
+
+// Throws UsageError on a given key of section task that says nothing for this model.
+void refuse_unread_keys(const char* where, const Json& given, const Task& task);
 
 }  // namespace etc::cli

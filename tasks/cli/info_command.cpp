@@ -315,15 +315,16 @@ void run_info(const std::filesystem::path& path, bool forecast) {
 }  // namespace
 
 void add_info_command(Program& program) {
-  auto path = std::make_shared<std::string>();
-  auto forecast = std::make_shared<bool>(false);
-  const Command command = program.add("info", "describe a run, a model, or any file the program writes");
-  command.footer(kExamples);
-  command.option("path", *path, "folder of a run or a model, or a file").required();
-  command.flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
-  command.action([path, forecast] {
-    require_one_process("etc info", "it");
-    run_info(*path, *forecast);
+  program.add("info", "describe a run, a model, or any file the program writes", [](const Command& command) {
+    auto path = std::make_shared<std::string>();
+    auto forecast = std::make_shared<bool>(false);
+    command.footer(kExamples);
+    command.option("path", *path, "folder of a run or a model, or a file").required();
+    command.flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
+    command.action([path, forecast] {
+      require_one_process("etc info", "it");
+      run_info(*path, *forecast);
+    });
   });
 }
 

@@ -152,6 +152,8 @@ void check_options(const PredictOptions& options) {
     fail_usage(kWhere, "--n-best: expected --n-best-output FILE beside it, where several answers are written");
   if (!options.splitter.empty() && options.input.empty())
     fail_usage(kWhere, "--splitter goes with --input: prepared data are cut already");
+  if (options.allow_incomplete && options.data.empty())
+    fail_usage(kWhere, "--allow-incomplete goes with --data: prepared data say whether they are complete");
   if (options.show == 0 && !writes_files(options) && options.answers.empty()) {
     fail_usage(kWhere, "expected --output FILE (- for standard output)");
   }
@@ -193,6 +195,7 @@ void run_predict(const PredictOptions& options) {
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   require_task(kWhere, options.task, model.task_section);
+  refuse_unread_keys(kWhere, options.given->value("task", Json::object()), *model.task);
   check_submission(options, *model.task);
   check_show(options, *model.task);
   if (!options.null_odds_output.empty() && !model.task->writes_null_odds())
@@ -249,44 +252,46 @@ void run_predict(const PredictOptions& options) {
 }  // namespace
 
 void add_predict_command(Program& program) {
-  const Command command = program.add("predict", "predict answers for prepared or raw data");
-  auto options = std::make_shared<PredictOptions>();
-  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
-  command.option("--task", options->task, "the model's task, if you want it checked");
-  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command.option(
-      "--input", options->input,
-      "raw data instead: JSON files (an array, lines, or one record), plain or gzip, in this order; -: standard "
-      "input, a record at a time");
-  command.option("--answers", options->answers,
-                 "instead of --output: an answer to each record of --input as soon as there is one, JSON lines "
-                 "(tasks/ANSWERS.md); -: standard output, which is where they go when nothing else is wanted");
-  command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
-  command.option("--splitter", options->splitter,
-                 "for raw data: punkt:DIR when the model's data used Punkt and its folder holds no tables");
-  command.option("--output", options->output, "prediction file to write; -: standard output");
-  command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
-  command.option("--n-best", options->n_best, "so many [10]").at_least(1);
-  command.option("--null-odds-output", options->null_odds_output,
-                 "also write how much more \"no answer\" scores than the best one (squad with version_2)");
-  command.option("--submission", options->submission,
-                 "also put the prediction file into this zip file under its benchmark's name, beside others (glue)");
-  command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
-  add_inference_options(command, *options);
-  options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
-  command.task_first(task_names());
-  command.footer(
-      "Examples:\n"
-      "  etc predict --model run/best --data dev.h5 --output predictions.json\n"
-      "  etc predict --model run/best --data dev.h5 --n-best 5 --n-best-output answers.jsonl\n"
-      "  etc predict --model run/best --input dev.json --vocab vocab.txt --output predictions.json\n"
-      "  gunzip -c dev.json.gz | etc predict --model run/best --input -\n"
-      "  etc predict --model run/best --input dev.json --vocab vocab.txt --show 3");
-  command.action([options] {
-    const bool wanted = options->show > 0 || writes_files(*options);
-    if (!wanted && !options->input.empty() && options->answers.empty()) options->answers = data::kStandardInput;
-    options->model = model_folder(options->model);
-    run_predict(*options);
+  program.add("predict", "predict answers for prepared or raw data", [](const Command& command) {
+    auto options = std::make_shared<PredictOptions>();
+    command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
+    command.option("--task", options->task, "the model's task, if you want it checked");
+    command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+    command.option(
+        "--input", options->input,
+        "raw data instead: JSON files (an array, lines, or one record), plain or gzip, in this order; -: standard "
+        "input, a record at a time");
+    command.option("--answers", options->answers,
+                   "instead of --output: an answer to each record of --input as soon as there is one, JSON lines "
+                   "(tasks/ANSWERS.md); -: standard output, which is where they go when nothing else is wanted");
+    command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
+    command.option("--splitter", options->splitter,
+                   "for raw data: punkt:DIR when the model's data used Punkt and its folder holds no tables");
+    command.option("--output", options->output, "prediction file to write; -: standard output");
+    command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
+    command.option("--n-best", options->n_best, "so many [10]").at_least(1);
+    command.option("--null-odds-output", options->null_odds_output,
+                   "also write how much more \"no answer\" scores than the best one (squad with version_2)");
+    command.option("--submission", options->submission,
+                   "also put the prediction file into this zip file under its benchmark's name, beside others (glue)");
+    command.option("--show", options->show, "print the predictions of the first records in their documents")
+        .at_least(0);
+    add_inference_options(command, *options);
+    options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+    command.task_first(task_names());
+    command.footer(
+        "Examples:\n"
+        "  etc predict --model run/best --data dev.h5 --output predictions.json\n"
+        "  etc predict --model run/best --data dev.h5 --n-best 5 --n-best-output answers.jsonl\n"
+        "  etc predict --model run/best --input dev.json --vocab vocab.txt --output predictions.json\n"
+        "  gunzip -c dev.json.gz | etc predict --model run/best --input -\n"
+        "  etc predict --model run/best --input dev.json --vocab vocab.txt --show 3");
+    command.action([options] {
+      const bool wanted = options->show > 0 || writes_files(*options);
+      if (!wanted && !options->input.empty() && options->answers.empty()) options->answers = data::kStandardInput;
+      options->model = model_folder(options->model);
+      run_predict(*options);
+    });
   });
 }
 

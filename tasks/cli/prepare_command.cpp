@@ -203,7 +203,7 @@ void learn_vocabulary(PrepareOptions& options) {
 }
 
 // Which options there must be depends on whether a vocabulary is learned, and whether anything is written.
-void check_given(const PrepareOptions& options) {
+void check_given(const Command& command, const PrepareOptions& options) {
   const bool learn = options.learn_vocab > 0;
   if (options.forecast && (learn || options.learn_splitter)) {
     fail_usage("etc prepare", "--forecast is of preparing data: expected no {}",
@@ -224,6 +224,12 @@ void check_given(const PrepareOptions& options) {
   if (options.run.report == "-") {
     fail_usage("etc prepare", "--report -: the summary goes to standard output: expected a file name");
   }
+  if (options.forecast && (!options.run.output.empty() || !options.run.report.empty())) {
+    fail_usage("etc prepare", "--forecast writes nothing: leave {} out",
+               options.run.output.empty() ? "--report" : "--output");
+  }
+  if (options.run.strict && is_given(command, "--max-rejects"))
+    fail_usage("etc prepare", "--max-rejects goes without --strict, which stops at the first rejected record");
 }
 
 std::unique_ptr<prepare::Preparation> make_preparation(const PrepareOptions& options, const Json& settings) {
@@ -258,9 +264,9 @@ void print_forecast(const PrepareOptions& options, const Json& settings) {
         byte_size_text(expected.output_bytes), byte_size_text(expected.disk_bytes));
 }
 
-void run_prepare(PrepareOptions& options) {
+void run_prepare(const Command& command, PrepareOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
-  check_given(options);
+  check_given(command, options);
   if (options.learn_vocab > 0) require_one_process("etc prepare", "--learn-vocab");
   if (options.learn_vocab > 0) return learn_vocabulary(options);
   const prepare::PreparationKind& kind = preparation_kind(options.task);
@@ -341,50 +347,51 @@ void add_options_of_tasks(const Command& command, const std::shared_ptr<PrepareO
 }  // namespace
 
 void add_prepare_command(Program& program) {
-  auto options = std::make_shared<PrepareOptions>();
-  const Command command = program.add("prepare", "turn a raw dataset into an HDF5 data set of features");
-  command.footer(kExamples);
-  command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
-  command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)")
-      .one_of({std::begin(prepare::kSplits), std::end(prepare::kSplits)});
-  command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
-  command.option("--vocab", options->vocab,
-                 "WordPiece vocabulary, SentencePiece model (*.model), byte-level BPE (vocab.json), one learned for "
-                 "translation (*.bpe, *.words), or characters (*.chars)");
-  command.option("--output", options->run.output, "HDF5 file to write, or the vocabulary that is learned");
-  command.option("--report", options->run.report,
-                 "file for faults, one JSON object per line (default: "
-                 "the output's name with .rejects.jsonl)");
-  command.option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
-  add_threads_option(command, options->threads);
-  command.option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
-      .show_default()
-      .at_least(0);
-  command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
-  command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
-  command.flag("--forecast", options->forecast,
-               "only say how much memory, time and room on disk preparing the input would take; needs no --output");
-  add_options_of_tasks(command, options);
-  // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
-  std::map<std::string, const Field*> settings;
-  std::map<std::string, std::vector<OptionOfTask>> tasks;
-  for (const TaskEntry& entry : task_entries()) {
-    for (const Field& setting : entry.preparation.settings) {
-      settings.try_emplace(setting.name, &setting);
-      tasks[setting.name].push_back(key_of_task(entry.name, setting));
+  program.add("prepare", "turn a raw dataset into an HDF5 data set of features", [](const Command& command) {
+    auto options = std::make_shared<PrepareOptions>();
+    command.footer(kExamples);
+    command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
+    command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)")
+        .one_of({std::begin(prepare::kSplits), std::end(prepare::kSplits)});
+    command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
+    command.option("--vocab", options->vocab,
+                   "WordPiece vocabulary, SentencePiece model (*.model), byte-level BPE (vocab.json), one learned for "
+                   "translation (*.bpe, *.words), or characters (*.chars)");
+    command.option("--output", options->run.output, "HDF5 file to write, or the vocabulary that is learned");
+    command.option("--report", options->run.report,
+                   "file for faults, one JSON object per line (default: "
+                   "the output's name with .rejects.jsonl)");
+    command.option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
+    add_threads_option(command, options->threads);
+    command.option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
+        .show_default()
+        .at_least(0);
+    command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
+    command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
+    command.flag("--forecast", options->forecast,
+                 "only say how much memory, time and room on disk preparing the input would take; needs no --output");
+    add_options_of_tasks(command, options);
+    // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
+    std::map<std::string, const Field*> settings;
+    std::map<std::string, std::vector<OptionOfTask>> tasks;
+    for (const TaskEntry& entry : task_entries()) {
+      for (const Field& setting : entry.preparation.settings) {
+        settings.try_emplace(setting.name, &setting);
+        tasks[setting.name].push_back(key_of_task(entry.name, setting));
+      }
     }
-  }
-  for (const auto& [key, setting] : settings) {
-    const std::string& name = key;
-    command
-        .take_text(
-            setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
-            help_of_tasks(tasks[name]))
-        .group("Settings")
-        .of_tasks(tasks[name]);
-  }
-  command.task_first(task_names());
-  command.action([options] { run_prepare(*options); });
+    for (const auto& [key, setting] : settings) {
+      const std::string& name = key;
+      command
+          .take_text(
+              setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
+              help_of_tasks(tasks[name]))
+          .group("Settings")
+          .of_tasks(tasks[name]);
+    }
+    command.task_first(task_names());
+    command.action([command, options] { run_prepare(command, *options); });
+  });
 }
 
 }  // namespace etc::cli

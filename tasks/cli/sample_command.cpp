@@ -2,7 +2,9 @@
 #include <memory>
 #include <set>
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/cli/command_paths.h"
@@ -10,10 +12,13 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/processes.h"
 #include "tasks/registry.h"
+#include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kExamples = R"(Examples:
   etc sample --task wikihop --records 2000 --seed 1 --output sample
@@ -64,6 +69,39 @@ const SampleKind& kind_of(const std::string& task) {
   fail_usage("etc sample", "unknown task {}{}", task, suggestion(task, sample_tasks()));
 }
 
+// Gives a file that is whole its place. What lies there and is no plain file of its own (a link, a FIFO) gets the bytes.
+void put_in_place(const fs::path& staged, const fs::path& target) {
+  std::error_code none;
+  const fs::file_status there = fs::symlink_status(target, none);
+  if (fs::exists(there) && !fs::is_regular_file(there)) return write_file_atomically(target, read_file(staged));
+  if (fs::exists(there)) fs::permissions(staged, there.permissions());
+  sync_path(staged);
+  fs::rename(staged, target);
+}
+
+void stop_if_asked() {
+  if (StopSignal::requested()) throw Interrupted("etc sample: stopped before the end; no file was written");
+}
+
+// All files or none: they are made in a folder of their own beside their places.
+void write_all(const SampleKind& kind, const SampleCommand& options) {
+  const StopSignal listening;
+  const fs::path folder = options.output;
+  const bool fresh = !fs::exists(folder);
+  make_folders(follow_links(folder), folder);
+  try {
+    const AtomicFolder staged(folder / ".sample", OldFiles::drop);
+    kind.write(options.given, staged.path(), stop_if_asked);
+    stop_if_asked();
+    for (const std::string& name : kind.files) put_in_place(staged.path() / name, folder / name);
+    sync_path(folder);
+  } catch (...) {
+    std::error_code not_empty;
+    if (fresh) fs::remove(folder, not_empty);
+    throw;
+  }
+}
+
 void run(const SampleCommand& options) {
   const SampleKind& kind = kind_of(options.task);
   for (const auto& [key, value] : options.given.items()) {
@@ -71,7 +109,7 @@ void run(const SampleCommand& options) {
     fail_usage("etc sample", "{} is no option of task {}", Field{.name = key}.option_name(), options.task);
   }
   check_paths(options, kind);
-  kind.write(options.given, options.output);
+  write_all(kind, options);
   log::info("{} written to {}", fmt::join(kind.files, ", "), options.output);
 }
 
@@ -87,27 +125,28 @@ std::vector<OptionOfTask> tasks_of(const std::string& key) {
 }  // namespace
 
 void add_sample_command(Program& program) {
-  auto options = std::make_shared<SampleCommand>();
-  const Command command = program.add("sample", "Generate records to try things out with; nothing is downloaded");
-  command.option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", "))).required();
-  command.option("--output", options->output, "Folder for the train and dev files and their vocabulary").required();
-  command.flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
-  std::set<std::string> known;
-  for (const TaskEntry* entry : sample_entries()) {
-    for (const Field& key : entry->sample.keys) {
-      if (!known.insert(key.name).second) continue;
-      command
-          .take_integer(
-              key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
-              help_of_tasks(tasks_of(key.name)))
-          .of_tasks(tasks_of(key.name));
+  program.add("sample", "Generate records to try things out with; nothing is downloaded", [](const Command& command) {
+    auto options = std::make_shared<SampleCommand>();
+    command.option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", "))).required();
+    command.option("--output", options->output, "Folder for the train and dev files and their vocabulary").required();
+    command.flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
+    std::set<std::string> known;
+    for (const TaskEntry* entry : sample_entries()) {
+      for (const Field& key : entry->sample.keys) {
+        if (!known.insert(key.name).second) continue;
+        command
+            .take_integer(
+                key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
+                help_of_tasks(tasks_of(key.name)))
+            .of_tasks(tasks_of(key.name));
+      }
     }
-  }
-  command.task_first(sample_tasks());
-  command.footer(kExamples);
-  command.action([options] {
-    require_one_process("etc sample", "it");
-    run(*options);
+    command.task_first(sample_tasks());
+    command.footer(kExamples);
+    command.action([options] {
+      require_one_process("etc sample", "it");
+      run(*options);
+    });
   });
 }
 

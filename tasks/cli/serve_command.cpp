@@ -123,47 +123,48 @@ void run_serve(const ServeOptions& options) {
 }  // namespace
 
 void add_serve_command(Program& program) {
-  const Command command = program.add("serve", "answer requests over HTTP, with a page to ask from");
-  auto options = std::make_shared<ServeOptions>();
-  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
-  command.option("--host", options->host, "address or name to listen at; 0.0.0.0: all of this machine's")
-      .show_default();
-  command.option("--port", options->port, "port; 0: any free one").at_least(0).at_most(kMostPort).show_default();
-  command.option("--token-file", options->token_file,
-                 "ask for the token in this file's first line (Authorization: Bearer TOKEN)");
-  command.option("--max-body", options->max_body, "size of a request's body at most").show_default();
-  command.option("--max-waiting", options->waiting, "requests that wait at most; one more is refused (429)")
-      .at_least(1)
-      .show_default();
-  command.option("--wait-seconds", options->wait_seconds, "that a request waits at most (503)")
-      .at_least(1)
-      .at_most(kMostSeconds)
-      .show_default();
-  command.option("--read-seconds", options->read_seconds, "in which a whole request must arrive (408)")
-      .at_least(1)
-      .at_most(kMostSeconds)
-      .show_default();
-  command.option("--max-connections", options->connections, "open at a time; one more is refused (503)")
-      .at_least(1)
-      .show_default();
-  command
-      .option("--max-long-tokens", options->max_long_tokens,
-              "of /encode: most tokens of a text, special ones included [4096, or what the model has room for]")
-      .at_least(1);
-  command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
-  command.option("--splitter", options->splitter,
-                 "punkt:DIR when the model's data used Punkt and its folder holds no tables");
-  add_compute_option(command, options->compute);
-  add_score_option(command, options->scores);
-  add_device_option(command, options->device);
-  add_memory_option(command, options->memory_limit,
-                    "chooses how many tokens are in memory at a time, and refuses what does not fit (413)");
-  add_threads_option(command, options->threads);
-  options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
-  command.footer(kEndpoints);
-  command.action([options] {
-    options->model = model_folder(options->model);
-    run_serve(*options);
+  program.add("serve", "answer requests over HTTP, with a page to ask from", [](const Command& command) {
+    auto options = std::make_shared<ServeOptions>();
+    command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
+    command.option("--host", options->host, "address or name to listen at; 0.0.0.0: all of this machine's")
+        .show_default();
+    command.option("--port", options->port, "port; 0: any free one").at_least(0).at_most(kMostPort).show_default();
+    command.option("--token-file", options->token_file,
+                   "ask for the token in this file's first line (Authorization: Bearer TOKEN)");
+    command.option("--max-body", options->max_body, "size of a request's body at most").show_default();
+    command.option("--max-waiting", options->waiting, "requests that wait at most; one more is refused (429)")
+        .at_least(1)
+        .show_default();
+    command.option("--wait-seconds", options->wait_seconds, "that a request waits at most (503)")
+        .at_least(1)
+        .at_most(kMostSeconds)
+        .show_default();
+    command.option("--read-seconds", options->read_seconds, "in which a whole request must arrive (408)")
+        .at_least(1)
+        .at_most(kMostSeconds)
+        .show_default();
+    command.option("--max-connections", options->connections, "open at a time; one more is refused (503)")
+        .at_least(1)
+        .show_default();
+    command
+        .option("--max-long-tokens", options->max_long_tokens,
+                "of /encode: most tokens of a text, special ones included [4096, or what the model has room for]")
+        .at_least(1);
+    command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
+    command.option("--splitter", options->splitter,
+                   "punkt:DIR when the model's data used Punkt and its folder holds no tables");
+    add_compute_option(command, options->compute);
+    add_score_option(command, options->scores);
+    add_device_option(command, options->device);
+    add_memory_option(command, options->memory_limit,
+                      "chooses how many tokens are in memory at a time, and refuses what does not fit (413)");
+    add_threads_option(command, options->threads);
+    options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+    command.footer(kEndpoints);
+    command.action([options] {
+      options->model = model_folder(options->model);
+      run_serve(*options);
+    });
   });
 }
 

@@ -151,6 +151,11 @@ void run_grid(const TrainOptions& options) {
   const fs::path output = options.output;
   std::vector<GridRun> runs =
       plan_grid(options.grid->grid, *options.given, [&](const Json& given) { return resolve(options, given); });
+  const auto& axes = options.grid->grid.axes;
+  if (std::any_of(axes.begin(), axes.end(), [](const GridAxis& axis) { return axis.name == "epochs"; }) &&
+      std::all_of(runs.begin(), runs.end(), [](const GridRun& run) { return run.config.training.steps > 0; })) {
+    fail_usage("etc train", "--grid epochs=…: with --steps the epochs say nothing: expected --steps 0");
+  }
   if (is_run_folder(output)) {
     fail_usage("etc train", "--output {}: expected a folder for a grid of runs, got that of one run", output.string());
   }
@@ -167,43 +172,44 @@ void run_grid(const TrainOptions& options) {
 }  // namespace
 
 void add_train_command(Program& program) {
-  const Command command = program.add("train", "train a model on prepared data, or go on with a run");
-  auto options = std::make_shared<TrainOptions>();
-  command.option("--config", options->config, "configuration file, JSON with sections model, task, data, training");
-  command.option("--output", options->output, "the run's folder; the same command again goes on with the run");
-  command.option("--resume", options->resume, "go on with this run, with its own configuration");
-  command.flag("--forecast", options->forecast, "only say how much memory the run would take");
-  command
-      .option("--processes", options->processes,
-              "with --forecast: of each of so many processes (mpirun), and how long their step takes")
-      .at_least(1);
-  command.option("--link-megabits", options->link_megabits, "with --processes: Mbit/s from one process to another")
-      .show_default()
-      .at_least(1);
-  command.option("--link-microseconds", options->link_microseconds, "with --processes: of the shortest message")
-      .show_default()
-      .at_least(0);
-  add_memory_option(command, options->memory_limit,
-                    "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
-  add_profile_option(command, options->profile);
-  options->grid = add_grid_option(command);
-  options->given = add_config_options(command, [](const ConfigKey&) { return true; });
-  command.task_first(task_names());
-  command.footer(
-      "Examples:\n"
-      "  etc train --config tasks/configs/wikihop_tiny.json --data train.h5 --eval-data dev.h5 --output run\n"
-      "  etc train --resume run\n"
-      "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --forecast\n"
-      "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --output run --memory-limit 8GB\n"
-      "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2\n"
-      "  etc train --config c.json --data train.h5 --eval-data dev.h5 --output sweep --seeds 5 --grid "
-      "learning_rate=1e-5,2e-5 epochs=2,3");
-  command.action([options] {
-    if (options->grid->given) {
-      run_grid(*options);
-    } else {
-      run_one(*options);
-    }
+  program.add("train", "train a model on prepared data, or go on with a run", [](const Command& command) {
+    auto options = std::make_shared<TrainOptions>();
+    command.option("--config", options->config, "configuration file, JSON with sections model, task, data, training");
+    command.option("--output", options->output, "the run's folder; the same command again goes on with the run");
+    command.option("--resume", options->resume, "go on with this run, with its own configuration");
+    command.flag("--forecast", options->forecast, "only say how much memory the run would take");
+    command
+        .option("--processes", options->processes,
+                "with --forecast: of each of so many processes (mpirun), and how long their step takes")
+        .at_least(1);
+    command.option("--link-megabits", options->link_megabits, "with --processes: Mbit/s from one process to another")
+        .show_default()
+        .at_least(1);
+    command.option("--link-microseconds", options->link_microseconds, "with --processes: of the shortest message")
+        .show_default()
+        .at_least(0);
+    add_memory_option(command, options->memory_limit,
+                      "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
+    add_profile_option(command, options->profile);
+    options->grid = add_grid_option(command);
+    options->given = add_config_options(command, [](const ConfigKey&) { return true; });
+    command.task_first(task_names());
+    command.footer(
+        "Examples:\n"
+        "  etc train --config tasks/configs/wikihop_tiny.json --data train.h5 --eval-data dev.h5 --output run\n"
+        "  etc train --resume run\n"
+        "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --forecast\n"
+        "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --output run --memory-limit 8GB\n"
+        "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2\n"
+        "  etc train --config c.json --data train.h5 --eval-data dev.h5 --output sweep --seeds 5 --grid "
+        "learning_rate=1e-5,2e-5 epochs=2,3");
+    command.action([options] {
+      if (options->grid->given) {
+        run_grid(*options);
+      } else {
+        run_one(*options);
+      }
+    });
   });
 }
 

@@ -7,11 +7,11 @@
 #include "data/text/character_vocab.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
 #include "tasks/lm/schema.h"
 #include "tasks/lm/text_run.h"
 #include "tasks/prepare/inputs.h"
+#include "tasks/prepare/learn_vocabulary.h"
 
 namespace etc::lm {
 
@@ -60,7 +60,7 @@ void learn_characters(const std::vector<std::filesystem::path>& inputs, const Js
       data::SplitWords(for_each_character));
   if (counts.empty()) fail_usage("etc prepare", "--learn-vocab: no character in the texts: expected at least one");
   const std::u32string characters = data::most_frequent_characters(counts, size);
-  write_file_atomically(output, data::character_vocab_text(characters));
+  prepare::write_learned(output, data::character_vocab_text(characters));
   log::info("{}: {} of {} different characters", output.string(), characters.size(), counts.size());
 }
 

@@ -34,7 +34,7 @@ const FieldList<Options>& fields() {
        "words of the longest phrase that is predicted (K)",
        {.least = 1, .most = kMostWords}},
       {"visual_features_in_global", &Options::visual_in_global, "add what an element looks like to its global token"},
-      {"visual_features_in_text", &Options::visual_in_text, "and to the tokens of its text"},
+      {"visual_features_in_text", &Options::visual_in_text, "add what an element looks like to the tokens of its text"},
       {"extra_dense_feature_layers",
        &Options::extra_layers,
        "0 or 1 more layer over sizes and places of elements",

@@ -6,6 +6,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
 #include "tasks/prepare/inputs.h"
+#include "tasks/train/stop_signal.h"
 
 namespace etc::prepare {
 
@@ -32,9 +33,19 @@ void learn_vocabulary(const std::string& task, const PreparationKind& kind, cons
   const std::vector<std::string> pieces = data::learn_wordpiece(words, training);
   std::string lines;
   for (const std::string& piece : pieces) lines += piece + "\n";
-  write_file_atomically(output, lines);
+  write_learned(output, lines);
   log::info("{}: {} pieces learned from {} texts with {} different words", output.string(), pieces.size(), texts,
             words.size());
+}
+
+void write_learned(const std::filesystem::path& output, std::string_view bytes) {
+  const StopSignal listening;
+  AtomicFile file(output);
+  file.write(bytes);
+  if (StopSignal::requested()) {
+    throw Interrupted(fmt::format("prepare: stopped by {}: {} was not written", StopSignal::name(), output.string()));
+  }
+  file.commit();
 }
 
 }  // namespace etc::prepare

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tasks/prepare/preparation.h"
@@ -17,5 +18,9 @@ namespace etc::prepare {
 //   task  its name, for messages
 void learn_vocabulary(const std::string& task, const PreparationKind& kind, const Json& settings, std::int64_t size,
                       const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output);
+
+// Writes what was learned, whole or not at all: a signal on the way is Interrupted. (Before, when nothing is written yet,
+// one ends the process.)
+void write_learned(const std::filesystem::path& output, std::string_view bytes);
 
 }  // namespace etc::prepare

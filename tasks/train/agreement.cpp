@@ -44,7 +44,7 @@ Json agreement_of(const RunConfig& config, const Json& identity) {
   Json all = identity;
   all.update(program_identity());
   const Json training = training_fields().to_json(config.training);
-  for (const char* key : {"save_every", "log_every", "shard_moments", "bucket_bytes"})
+  for (const char* key : {"early_stopping", "save_every", "log_every", "shard_moments", "bucket_bytes"})
     all["training"][key] = training[key];
   return all;
 }

@@ -4,7 +4,6 @@
 #include "etc_core/base/log.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/train/plan.h"
-#include "tasks/train/run_state.h"
 
 namespace etc {
 
@@ -27,8 +26,12 @@ bool equal_rates(const LearningRateSchedule& a, const LearningRateSchedule& b, s
 
 }  // namespace
 
+bool stops_early(const TrainingConfig& training, const RunProgress& progress) {
+  return training.early_stopping > 0 && progress.stale_evaluations >= training.early_stopping;
+}
+
 void take_more_steps(const std::filesystem::path& last, const RunConfig& config, const data::DatasetReader& train,
-                     std::int64_t done) {
+                     const RunProgress& done) {
   const Plan before = plan_before(read_run_identity(last), config, train), now = make_plan(config, train);
   if (before.total_steps == now.total_steps) return;
   if (before.total_steps > now.total_steps) {
@@ -37,7 +40,13 @@ void take_more_steps(const std::filesystem::path& last, const RunConfig& config,
          "--output starts a run of its own)",
          before.total_steps, now.total_steps);
   }
-  if (equal_rates(before.schedule, now.schedule, done)) {
+  if (stops_early(config.training, done)) {
+    fail(last.string(),
+         "cannot take more steps: the run stopped early, after {} evaluations without a better result (a larger "
+         "--early-stopping than that, or 0: never)",
+         done.stale_evaluations);
+  }
+  if (equal_rates(before.schedule, now.schedule, done.step)) {
     log::info("more steps, {} instead of {}: the weights are those of a run that was started with {}", now.total_steps,
               before.total_steps, now.total_steps);
     return;
@@ -47,8 +56,8 @@ void take_more_steps(const std::filesystem::path& last, const RunConfig& config,
       "had those of a run of {}; the next one has {:.3g}, where that run would have {:.3g}. So the weights are not "
       "those "
       "of a run that was started with {} (inverse_sqrt and noam with --warmup-steps do not depend on it)",
-      now.total_steps, before.total_steps, config.training.schedule, done, before.total_steps,
-      learning_rate(now.schedule, done), learning_rate(before.schedule, done), now.total_steps);
+      now.total_steps, before.total_steps, config.training.schedule, done.step, before.total_steps,
+      learning_rate(now.schedule, done.step), learning_rate(before.schedule, done.step), now.total_steps);
 }
 
 }  // namespace etc

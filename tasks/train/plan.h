@@ -21,9 +21,6 @@ namespace etc {
 // Threads, kernels and the device, before anything is computed.
 OpenedDevice prepare_machine(const TrainingConfig& training);
 
-// The configuration of the run in folder `run` that has a checkpoint to go on from; none: nothing goes on there.
-std::optional<RunConfig> config_to_go_on_with(const std::filesystem::path& run);
-
 // What the run in folder `run` began with, where there is a checkpoint of it to go on from; a run that ended before its
 // first one begins anew, with anything.
 std::optional<RunConfig> config_to_go_on_with(const std::filesystem::path& run);

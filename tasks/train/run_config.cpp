@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/text/tokenizer.h"
+#include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/optim/optimizer.h"
@@ -105,8 +106,8 @@ const FieldList<TrainingConfig>& training_fields() {
        from_0},
       {"end_learning_rate", &C::end_learning_rate, "of linear and polynomial: the rate at the last step", from_0},
       {"decay_power", &C::decay_power, "of bert and polynomial: the power of the share of steps left", {.above = 0}},
-      {"weight_decay", &C::weight_decay, "decay of kernels and tables, not of biases, layer norms and ReZero's scales",
-       from_0},
+      {"weight_decay", &C::weight_decay,
+       "decay of kernels and tables: of all but LayerNorm, layer_norm, bias, rezero_alpha and admin_omega", from_0},
       {"clip_norm", &C::clip_norm, "largest norm of the whole gradient; 0: not clipped", from_0},
       {"eval_every", &C::eval_every, "steps between evaluations; 0: once per epoch", from_0},
       {"save_every", &C::save_every, "steps, or time (15min), between checkpoints to resume from", {}, kMayChange},
@@ -116,8 +117,8 @@ const FieldList<TrainingConfig>& training_fields() {
       {"keep_every", &C::keep_every, "with keep_last: steps between them; 0: once per epoch", from_0, kMayChange},
       {"log_every", &C::log_every, "steps between lines of metrics.jsonl", from_1, kMayChange},
       {"early_stopping", &C::early_stopping, "stop after this many evaluations without a better result; 0: never",
-       from_0},
-      {"seed", &C::seed, "of fresh weights, order of examples and dropout"},
+       from_0, kMayChange},
+      {"seed", &C::seed, "seed of fresh weights, order of examples and dropout"},
       {"threads",
        &C::threads,
        "threads to compute with; 0: all processors",
@@ -216,6 +217,20 @@ RunConfig with_absolute_paths(RunConfig config) {
   return config;
 }
 
+void require_paths_in_utf8(const RunConfig& config) {
+  const RunConfig absolute = with_absolute_paths(config);
+  const auto require = [](const std::string& path, const char* key) {
+    if (!data::invalid_utf8(path)) return;
+    fail_usage("config", "{}: expected a path in UTF-8, which a run can keep, got {} (rename it, or make a link to it)",
+               key, path);
+  };
+  for (const std::string& file : absolute.data.train) require(file, "data.train");
+  for (const std::string& file : absolute.data.eval) require(file, "data.eval");
+  require(absolute.data.vocab, "data.vocab");
+  require(absolute.data.splitter, "data.splitter");
+  require(absolute.training.init_from, "training.init_from");
+}
+
 void require_data_files(const DataConfig& data, const std::string& where) {
   const auto require = [&](const std::string& file, const char* key, const char* option) {
     if (file.empty() || std::filesystem::exists(file)) return;
@@ -293,6 +308,7 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   config["training"]["init_from"] = start;
   take_vocabulary_size(config);
   RunConfig result = run_config_from_json(config, where);
+  require_paths_in_utf8(result);
   warn_of_unread_keys(*result.model);
   return result;
 }

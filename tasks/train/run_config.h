@@ -94,6 +94,10 @@ std::string absolute_path(const std::string& path);
 // `config` with all its paths absolute: what a run keeps, which may be resumed from another folder.
 RunConfig with_absolute_paths(RunConfig config);
 
+// Throws UsageError at the first path, made absolute, that is not UTF-8: configurations are JSON, which holds no such text,
+// and the path would be lost.
+void require_paths_in_utf8(const RunConfig& config);
+
 // Throws Error at the first path of section data where nothing is, saying what was tried and how to tell where it is;
 // `where`: the configuration that names them. For a run that goes on: its data may have moved.
 void require_data_files(const DataConfig& data, const std::string& where);

@@ -22,7 +22,7 @@ constexpr const char* kLockName = "lock";
 
 // Before the lock is taken, which makes a file in the folder.
 const fs::path& own_folder(const fs::path& folder) {
-  make_folders(folder, folder);
+  make_folders(follow_links(folder), folder);
   if (!is_run_folder(folder) && !fs::is_empty(folder)) {
     fail(folder.string(),
          "the folder holds files that belong to no run: expected a new or empty folder, or the folder of a run");

@@ -39,7 +39,7 @@ struct RunProgress {
 };
 
 // What must not change between the parts of one run: the resolved configuration (without what has no influence on the
-// weights: threads, how often is logged and saved, where the data lies), the content of the data, the vocabulary, the
+// weights: threads, how often is logged and saved, when to stop early, where the data lies), the content of the data, the vocabulary, the
 // instruction set, the device, the program's version and those of the libraries that compute; for bf16 on the CPU,
 // whether AMX multiplies. config.training.compute must be settled (plan.h).
 Json run_identity(const RunConfig& config, const OpenedDevice& device);

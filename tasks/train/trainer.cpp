@@ -193,6 +193,9 @@ TrainReport Trainer::run_steps() {
     bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
   }
   bar.finish();
+  if (progress_.step < plan_.total_steps) {
+    log::info("stopped early, after {} evaluations without a better result", progress_.stale_evaluations);
+  }
   traffic.log(progress_.step - first_step);
   save();
   log::info("peak memory {}", memory_text(measured_memory(device_.device)));
@@ -332,7 +335,7 @@ void Trainer::start_or_resume() {
     const fs::path last = record_ ? record_->last() : fs::path();
     progress_ = load_run(last, {model_.parameters, optimizer_, memory_}, identity_, processes_);
     if (record_) {
-      take_more_steps(last, config_, *data_.train, progress_.step);
+      take_more_steps(last, config_, *data_.train, progress_);
       record_->take_up(progress_, model_.parameters);
     }
     log::info("going on at step {} of {}", progress_.step, plan_.total_steps);
@@ -358,8 +361,7 @@ void Trainer::log_start() const {
 }
 
 bool Trainer::finished() const {
-  const bool stale = training_.early_stopping > 0 && progress_.stale_evaluations >= training_.early_stopping;
-  return progress_.step >= plan_.total_steps || stale;
+  return progress_.step >= plan_.total_steps || stops_early(training_, progress_);
 }
 
 void Trainer::log_step(double norm, double rate) {

@@ -19,7 +19,7 @@ const FieldList<PrepareConfig>& prepare_settings() {
        {{"bpe", Subword::bpe}, {"sentencepiece", Subword::sentencepiece}, {"word", Subword::word}}},
       {"learned_words",
        &Config::learned_words,
-       "--learn-vocab: words are set apart by the rules 13a, or are blanks' work, for text that is tokenised",
+       "--learn-vocab: 13a: words are split by BLEU's 13a rules; blanks: at blanks (text already tokenised)",
        {{"13a", LearnedWords::rules_13a}, {"blanks", LearnedWords::blanks}}},
       {"do_lower_case", &Config::do_lower_case, "--learn-vocab: learn from lower-cased text; the vocabulary keeps it"},
       {"max_words",
@@ -38,7 +38,8 @@ const FieldList<PrepareConfig>& prepare_settings() {
        &Config::max_positions,
        "most pieces of a sentence with </s>: longer pairs are dropped, of a test rejected",
        {.least = 2, .most = kMost}},
-      {"truncate_source", &Config::truncate_source, "test: cut source sentences to max_positions in the place of that"},
+      {"truncate_source", &Config::truncate_source,
+       "test: cut longer source sentences to --max-positions instead of rejecting them"},
   };
   return kSettings;
 }

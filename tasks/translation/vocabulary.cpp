@@ -7,10 +7,10 @@
 #include "data/text/subword_vocab.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
 #include "tasks/prepare/inputs.h"
+#include "tasks/prepare/learn_vocabulary.h"
 
 namespace etc::translation {
 
@@ -109,7 +109,7 @@ void learn_vocabulary(const std::vector<std::filesystem::path>& inputs, const Js
     bpe.emplace(*vocab.merges);
   }
   vocab.pieces = data::make_dictionary(words, bpe ? &*bpe : nullptr, bpe ? 0 : size);
-  write_file_atomically(output, data::subword_vocab_text(vocab));
+  prepare::write_learned(output, data::subword_vocab_text(vocab));
   log::info("{}: {} merges and {} pieces learned from {} lines with {} different words", output.string(),
             vocab.merges ? vocab.merges->size() : 0, vocab.pieces.size(), lines, words.size());
 }

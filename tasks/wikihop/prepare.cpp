@@ -145,8 +145,8 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   }
   const auto name = found->get<std::string>();
   if (name != "icu") {
-    fail_usage(kWhere, "splitter: the tables of {} are not part of the configuration (give --splitter {}:DIR)", name,
-               name);
+    // Not of a command's own: whoever reads raw texts with the settings of a data set gets here.
+    fail_usage("splitter", "the tables of {} are not part of the configuration (give --splitter {}:DIR)", name, name);
   }
   return data::load_splitter(name);
 }

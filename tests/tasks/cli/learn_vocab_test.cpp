@@ -1,4 +1,7 @@
 // `etc prepare --learn-vocab` and `--task pretrain`, as a user runs them.
+#include <sys/stat.h>
+
+#include <csignal>
 #include <filesystem>
 
 #include "etc_core/base/files.h"
@@ -103,4 +106,17 @@ TEST_CASE("what is odd about a text for pre-training is told once", "[cli]") {
   CHECK_THAT(both, !Catch::Contains(single));
   CHECK_THAT(both, Catch::Contains("4 bytes are not UTF-8 and are left out"));
   CHECK(both.find("UTF-8") == both.rfind("UTF-8"));
+}
+
+TEST_CASE("a signal while what was learned is written leaves nothing", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const VocabularyPlace place;
+  REQUIRE(::mkfifo(place.path("fifo").c_str(), 0600) == 0);  // writing waits for a reader
+  test::Child child({*test::program(), "prepare", "--learn-vocab", "300", "--input", place.path("sample/train.txt"),
+                     "--output", place.path("fifo")},
+                    place.path("log"));
+  child.run_until([&] { return child.catches(SIGTERM); });
+  child.send(SIGTERM);
+  CHECK(child.wait() == 1);
+  CHECK_THAT(read_file(place.path("log.err")), Catch::Contains("stopped"));
 }

@@ -23,7 +23,7 @@ class Scene {
  public:
   explicit Scene(const std::string& task) : task_(task) {
     for (const TaskEntry& entry : task_entries()) {
-      if (entry.name == task) entry.sample.write({{"records", 10}}, folder_ / "sample");
+      if (entry.name == task) entry.sample.write({{"records", 10}}, folder_ / "sample", etc::data::nothing_before);
     }
     prepare("train");
     longetc::train(options("1"));

@@ -2,7 +2,9 @@
 #include "tasks/train/memory_fit.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 #include "etc_core/nn/etc_config.h"
+#include "tasks/train/plan.h"
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -93,6 +95,30 @@ TEST_CASE("a run keeps the choice of its memory limit", "[tasks]") {
   CHECK(etc::train(again, run).step == 1);
   CHECK_THROWS_WITH(etc::fit_memory(config, 10'000'000, run),
                     Contains("run: the run goes on with --micro-batch-tokens") && Contains("10.0 MB"));
+}
+
+TEST_CASE("a run that ended before its first checkpoint holds nobody to its choice", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
+  const etc::RunConfig config = config_for(folder / "train.h5");
+  const fs::path run = folder / "run";
+  etc::RunConfig before = config;
+  before.training.micro_batch_tokens = 64;
+  fs::create_directory(run);
+  etc::write_file_atomically(run / "config.json", before.to_json().dump());
+  CHECK(etc::fit_memory(config, 8'000'000'000, run).training.micro_batch_tokens == 0);
+  CHECK(!etc::config_to_go_on_with(run));
+}
+
+TEST_CASE("a choice that no limit could have led to from the options is refused", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
+  etc::RunConfig config = config_for(folder / "train.h5");
+  const fs::path run = folder / "run";
+  etc::train(config, run);  // with whole batches
+  config.training.micro_batch_tokens = 64;
+  CHECK_THROWS_WITH(etc::fit_memory(config, 8'000'000'000, run),
+                    Contains("goes on with --micro-batch-tokens 0 ") && Contains("not with --micro-batch-tokens 64 "));
 }
 
 }  // namespace

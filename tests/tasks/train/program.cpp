@@ -70,7 +70,12 @@ void Child::send(int signal) {
 }
 
 bool Child::catches(int signal) const {
-  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  // Until it has become its program it has this one's handlers.
+  const std::string folder = "/proc/" + std::to_string(pid_);
+  std::error_code gone;
+  if (std::filesystem::read_symlink(folder + "/exe", gone) == std::filesystem::read_symlink("/proc/self/exe") || gone)
+    return false;
+  std::ifstream status(folder + "/status");
   for (std::string line; std::getline(status, line);) {
     const std::string_view name = "SigCgt:";
     if (line.starts_with(name)) return (std::stoull(line.substr(name.size()), nullptr, 16) >> (signal - 1) & 1) != 0;

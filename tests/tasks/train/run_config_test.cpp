@@ -130,6 +130,10 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
     CHECK(with("training", "adam_epsilon", small)
               .find("config: training.adam_epsilon: expected a number from 1e-37 to below 1, got ") == 0);
   }
+  CHECK(with("training", "threads", 4294967297) ==
+        "config: training.threads: expected an integer from 0 to 4096, got 4294967297");
+  CHECK(with("model", "grad_checkpointing_period", -1) ==
+        "config: model.grad_checkpointing_period: expected an integer of at least 0, got -1");
   CHECK(with("training", "epochs", 0) == "config: training.epochs: expected a number above 0, got 0");
   CHECK(with("training", "save_every", 0) ==
         "config: training.save_every: expected steps, an integer of at least 1, or a time such as \"15min\", got 0");
@@ -147,6 +151,18 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
   CHECK(with("model", "vocab_size", 0).find("vocab_size") != std::string::npos);
   CHECK(with("model", "relative_vocab_size", 5).find("relative_vocab_size") != std::string::npos);
   CHECK(message_of({{"model", {{"vocab_size", 5}}}}).find("no task is named") != std::string::npos);
+}
+
+TEST_CASE("a path that JSON cannot keep is refused by its key", "[tasks]") {
+  const std::string path = "d\xffta.h5";
+  for (const char* key : {"train", "eval"}) {
+    Json options = minimal();
+    options["data"][key] = {path};
+    CHECK_THAT(message_of(options), Catch::Contains(std::string("config: data.") + key + ": expected a path in UTF-8"));
+  }
+  Json options = minimal();
+  options["training"]["init_from"] = path;
+  CHECK_THAT(message_of(options), Catch::Contains("training.init_from: expected a path in UTF-8"));
 }
 
 TEST_CASE("option words become values of the key's kind", "[tasks]") {

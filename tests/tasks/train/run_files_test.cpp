@@ -102,6 +102,13 @@ TEST_CASE("a run's folder belongs to one process at a time", "[tasks]") {
   }
 }
 
+TEST_CASE("a run's folder is made behind a link that leads to nothing yet", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  fs::create_directory_symlink(folder / "disk" / "run", folder / "link");
+  const etc::RunDirectory run(folder / "link");
+  CHECK(fs::exists(folder / "disk" / "run" / "lock"));
+}
+
 TEST_CASE("a folder with other files is not taken for a run", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::write_file_atomically(folder / "thesis.txt", "mine");
