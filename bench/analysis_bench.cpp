@@ -1,10 +1,10 @@
-// What looking at attention costs: a forward pass of a base encoder with the statistics of every layer
-// (etc_core/nn/attention_analysis.h) beside the same pass without them, and what each part adds.
+// The cost of attention statistics: a forward pass of a base encoder with the statistics of every layer
+// (etc_core/nn/attention_analysis.h) compared with the same pass without them, and the cost of each part.
 //   bench_analysis [--repeats N] [--threads N] [--layers N] [--tokens N]      default 3, 1, 12 and 4096
-// 12 heads of 64, radius 84, a global token for every 18 long ones, without and with carried scores (running sum). Every
-// line is warmed up once, then all take turns; medians of processor seconds. The last column divides by the ordinary pass
-// of the same encoder. "statistics" are those of `etc analyze --groups all`; the lines below it leave a part out or ask
-// for one more.
+// 12 heads of 64, radius 84, one global token per 18 long ones, without and with carried scores (running sum). Every
+// line is warmed up once, then all run in alternation; medians of CPU seconds. The last column is relative to the
+// ordinary pass of the same encoder. "statistics" are those of `etc analyze --groups all`; the lines below it leave out
+// one part or add one.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ using namespace etc;
 
 constexpr std::int64_t kTokensPerGlobal = 18;
 constexpr std::int64_t kVocabulary = 30522;
-constexpr int kGroups = 6;  // that etc analyze has names for
+constexpr int kGroups = 6;  // the groups that etc analyze has names for
 constexpr std::int64_t kTop = 16;
 
 struct Setup {

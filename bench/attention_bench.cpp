@@ -1,14 +1,14 @@
-// How fast the two sparse operators are, beside what people would otherwise call: oneDNN's batched products on window
-// blocks, and beside the machine's rate on a large matrix product. All lines of one thread count are measured in one
-// interleaved run, so that a slow moment of the machine hits all of them.
+// Speed of the two sparse operators, compared with the usual alternative (oneDNN's batched GEMM on window blocks) and
+// with the machine's rate on a large GEMM. All lines of one thread count are measured in one interleaved run, so that a
+// slow moment of the machine affects all of them.
 //
 //   build/cpu/bench_attention [--csv] [--cpu-time] [--repeats N] [--threads 1,2] [--length L] [--only TEXT]
 //
-// --cpu-time counts the processor time of all threads divided by their number instead of the wall clock: on a machine
-// shared with other work it leaves out the time they had. --only measures the lines whose name contains TEXT.
-// GFLOP/s counts useful operations only: 2*D per visible pair and product, 2 products forward, 5 backward (4 when
-// scores carry p and nothing is rewound). Masked pairs, softmax, labels, q·rel and scores cost time but count nothing.
-// The products of oneDNN leave softmax, masks and gathering of the blocks out altogether.
+// --cpu-time measures the CPU time of all threads divided by their number instead of wall time; on a shared machine
+// this leaves out the time of other programs. --only measures the lines whose name contains TEXT. GFLOP/s counts useful
+// operations only: 2*D per visible pair and product, 2 products forward, 5 backward (4 when scores carry p and nothing
+// is rewound). Masked pairs, softmax, labels, q·rel and scores cost time but count nothing. The GEMMs of oneDNN do not
+// include softmax, masks and the gathering of blocks.
 
 #include <algorithm>
 #include <cstdio>
@@ -51,7 +51,7 @@ struct Item {
   std::vector<double> seconds;
 };
 
-// What a line runs is made with its first run: --only need not wait for the others.
+// A line's problem is created on its first run, so that --only does not create the others.
 template <typename T>
 std::function<T&()> made_when_used(std::function<std::shared_ptr<T>()> make) {
   const auto made = std::make_shared<std::shared_ptr<T>>();
@@ -61,7 +61,7 @@ std::function<T&()> made_when_used(std::function<std::shared_ptr<T>()> make) {
   };
 }
 
-// The machine's rate: 2048 x 2048 x 2048 with weights packed as oneDNN likes them.
+// The machine's rate: a 2048 x 2048 x 2048 GEMM with weights in oneDNN's preferred layout.
 Item large_product() {
   constexpr std::int64_t kSize = 2048;
   const auto x = std::make_shared<std::vector<float>>(kSize * kSize, 1e-3f);
@@ -73,9 +73,9 @@ Item large_product() {
           {}};
 }
 
-// The products of windowed attention as the reference blocks them: queries in blocks of radius+1, keys in three of
-// them; global keys as a dense product per head. Forward q·k, p·v; backward these and dp, dq, dk, dv without the second
-// p·v.
+// The GEMMs of windowed attention with the reference's blocking: queries in blocks of radius+1, keys in three such
+// blocks; global keys as a dense GEMM per head. Forward: q·k, p·v. Backward: these and dp, dq, dk, dv without the
+// second p·v.
 Item blocked_products(const AttentionCase& c, const std::shared_ptr<const Structure>& structure, bool backward) {
   using Products = std::vector<std::shared_ptr<BatchedLibraryProduct>>;
   const auto products = made_when_used<Products>([=] {
@@ -126,7 +126,7 @@ struct ScoredProblem {
   }
   static const AttentionProblem& problem_of(const AttentionProblem& own) { return own; }
   static const AttentionProblem& problem_of(const bench::Bf16Problem& own) { return own.problem; }
-  // Every timed step leaves C as it was: a forward that adds is followed by a backward that rewinds.
+  // Every timed step restores C: a forward that adds is followed by a backward that rewinds.
   void backward(ScoreGradientMode mode, bool rewind) {
     problem.backward({mode, running[0].data(), gradient[0].data(), 1.0f, rewind, 0},
                      {mode, running[1].data(), gradient[1].data(), 1.0f, rewind, 0});
@@ -164,7 +164,7 @@ void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::s
   if (cpu_has_avx512(ComputeType::bf16)) {
     AttentionCase reduced = c;
     reduced.compute = ComputeType::bf16;
-    // Rows in bf16, as an encoder's products leave them.
+    // Rows in bf16, the output type of an encoder's GEMMs.
     const auto bf16 = made_when_used<bench::Bf16Problem>(
         [=] { return std::make_shared<bench::Bf16Problem>(AttentionProblem(reduced, structure, side)); });
     const auto bf16_scored = made_when_used<Bf16Scored>([=] {
@@ -196,7 +196,7 @@ struct Options {
   std::int64_t length = 4096;
 };
 
-// What dropout adds, and what a batch pays once for its tiles.
+// The cost of dropout, and the one-time cost of a batch's tiles.
 void add_extras(std::vector<Item>& items, const AttentionCase& c, const std::shared_ptr<const Structure>& structure) {
   AttentionCase dropped = c;
   dropped.dropout = 0.1f;
@@ -211,7 +211,7 @@ void add_extras(std::vector<Item>& items, const AttentionCase& c, const std::sha
                    {}});
 }
 
-// What the position methods of dense encoders add to full attention over 512 tokens.
+// The cost that position methods of dense encoders add to full attention over 512 tokens.
 void add_terms(std::vector<Item>& items) {
   const std::int64_t length = 512;
   const AttentionCase plain{"512 tokens", {length}, {0}, length - 1, 12, 64, 0, Labels::none};

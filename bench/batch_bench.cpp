@@ -1,8 +1,8 @@
-// What a token costs in texts of different lengths, alone and in one batch: inference of the base model with shared
+// The cost per token in texts of different lengths, alone and in one batch: inference of the base model with shared
 // Q/K/V projections (bench/peers/base.json), fp32.
 //   bench_batch [--repeats N] [--threads N]      default 5 and 1
-// Every call is warmed up, then all take turns, the shortest text with several calls in its turn; medians of processor
-// seconds. A batch of mixed lengths is to cost the sum of its parts, a short text per token as much as a long one.
+// Every call is warmed up, then all run in alternation, the shortest text with several calls per turn; medians of CPU
+// seconds. A batch of mixed lengths should cost the sum of its parts, and a short text as much per token as a long one.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +27,7 @@ using namespace etc;
 
 constexpr std::int64_t kTokensPerGlobal = 18;  // 228 global tokens for 4,096
 constexpr std::int64_t kVocabulary = 30522;
-constexpr std::int64_t kTokensOfTurn = 512;  // at least
+constexpr std::int64_t kTokensOfTurn = 512;  // minimum tokens per turn
 const std::vector<std::int64_t> kLengths = {64, 512, 1024, 4096};
 
 struct Line {

@@ -1,4 +1,4 @@
-// What a benchmark's main() does with errors.
+// Error handling of a benchmark's main().
 #pragma once
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 namespace etc::bench {
 
-// Runs run(); errors go to stderr. The exit code: 0, 2 for a call that is wrong, 1 for anything else that failed.
+// Runs run(); errors go to stderr. Exit codes: 0 success, 2 wrong usage, 1 any other error.
 template <typename Run>
 int bench_main(Run&& run) {
   try {

@@ -1,15 +1,15 @@
-// How fast checkpoints become parameters, beside `cat FILE >/dev/null` of the same bytes.
+// The speed of loading checkpoints into parameters, compared with `cat FILE >/dev/null` of the same bytes.
 //
 //   build/cpu/bench_checkpoint [--preset base] [--repeat 7] [--threads 1,2] [--cpu-time] [--folder DIR]
 //
 // A checkpoint of the preset's size (base: 663 MB) is generated as safetensors and as a TensorFlow bundle, in a folder
-// that is removed at the end. Every line is a process of its own: cat, or this program with --load, so that the peak is
-// the load's alone. All of them take turns; files are in the page cache after the first turn, which is not counted.
-// Printed are the median with smallest and largest, the share of cat's rate as the median of the turns (each beside the
-// cat of its own turn), and the process's peak memory over the size of the file. The rate of a load is measured from
-// opening the file to the last parameter filled and checked; that of cat from start to exit.
-// --cpu-time counts processor time instead, divided by the number of threads: on a shared machine it leaves out the
-// time that other programs had.
+// that is removed at the end. Every line runs in its own process: cat, or this program with --load, so that the peak
+// memory is that of the load alone. All run in alternation; files are in the page cache after the first turn, which is
+// not counted. The output is the median with smallest and largest value, the share of cat's rate as the median over the
+// turns (each compared with the cat of its own turn), and the process's peak memory divided by the file's size. The
+// rate of a load is measured from opening the file until the last parameter is filled and checked; that of cat from
+// start to exit. --cpu-time measures CPU time instead, divided by the number of threads; on a shared machine it leaves
+// out the time of other programs.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -128,7 +128,7 @@ void load(const Options& options) {
   std::printf("%.6f %.6f\n", clock_seconds(CLOCK_MONOTONIC) - wall,
               clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor);
   std::fflush(stdout);
-  ::_exit(0);  // giving the memory back is not part of a load
+  ::_exit(0);  // freeing the memory is not part of a load
 }
 
 // ---- In the parent. ----

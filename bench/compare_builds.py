@@ -72,7 +72,7 @@ def main():
     parser.add_argument("--lines", default="")
     parser.add_argument("--output")
     options = parser.parse_args()
-    rounds = []  # of {program, line: seconds} for both builds
+    rounds = []  # of {(program, line): seconds} for both builds
     try:
         for number in range(options.rounds):
             order, measured = (0, 1) if number % 2 == 0 else (1, 0), [{}, {}]
@@ -88,7 +88,7 @@ def main():
         sys.exit("compare_builds: no round was completed")
     lines = [line for line in rounds[0][1] if line in rounds[0][0]]
     only_one = set(rounds[0][0]) ^ set(rounds[0][1])
-    # each round's own ratio: what slowed the machine for minutes slowed both
+    # ratios per round, because a slow phase of the machine affects both builds of a round
     ratios = {line: median([new[line] / old[line] for old, new in rounds]) for line in lines}
     least = {line: min(new[line] for _, new in rounds) / min(old[line] for old, _ in rounds) for line in lines}
     print("median   least")

@@ -1,7 +1,8 @@
-// Processor seconds of one call of a dense base encoder over a ragged batch of texts: inference, or a training step.
+// CPU seconds of one call of a dense base encoder on a ragged batch of texts: inference, or a training step.
 //   bench_dense --lengths 128,115,… [--mode infer|train] [--residual off|sum] [--threads N] [--repeats N]
-// fp32, random weights, no dropout, no head: a step is forward, backward of the mean square of the states, AdamW. One
-// call warms up; the last line of the output is JSON with the medians. `bench/peers/dense.py` puts others beside it.
+// fp32, random weights, no dropout, no head. A step is forward, backward of the mean square of the states, AdamW. One
+// call warms up; the last line of the output is JSON with the medians. `bench/peers/dense.py` compares them with other
+// programs.
 #include <chrono>
 #include <cstdio>
 #include <sstream>
@@ -53,7 +54,7 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-// An encoder and what a call of it needs.
+// An encoder and the inputs of a call.
 struct Work {
   explicit Work(const Options& options) : training(options.training) {
     config.vocab_size = 30522;
@@ -98,7 +99,7 @@ struct Work {
 void run(const Options& options) {
   register_cpu_backend();
   Work work(options);
-  work.call();  // packs, touches the memory
+  work.call();  // packs weights and takes page faults
   std::vector<double> cpu, wall;
   for (std::int64_t i = 0; i < options.repeats; ++i) {
     const auto start = std::chrono::steady_clock::now();

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 H, F, N, D, R, LAYERS, RADIUS = 768, 3072, 12, 64, 32, 12, 84
 FP32, BF16 = 4, 2
-SPLIT_KEYS = 512  # keys of one item where keys are split: 8 tiles of 64 (sparse/cuda/attention_plan.cpp)
+SPLIT_KEYS = 512  # keys of one item if keys are split: 8 tiles of 64 (sparse/cuda/attention_plan.cpp)
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Pass:
     name: str
     flops: float
     fp32: float  # bytes moved, all activations in fp32
-    now: float   # bytes moved, as it is; None: there is no such pass
+    now: float   # bytes moved by the present program; None: it has no such pass
 
     def seconds(self, moved, gpu):
         return 0.0 if moved is None else max(self.flops / gpu.flops, moved / gpu.bandwidth)
@@ -108,7 +108,7 @@ def layer_forward(s, training):
     m = s.rows
     passes = [convert("x to bf16, for q, k, v", m * H), product("q, k, v = x·W", m, H, 3 * H, True)]
     if training:
-        # Three products, each of which rounded x for itself: gradients of keys and values may be absent.
+        # Three GEMMs, each of which rounded x itself, because gradients of keys and values may be absent.
         passes[0].fp32 *= 3
     passes += attention_forward("long", s.long, s.rows, s.pairs_long, 0)
     passes += attention_forward("global", s.globals, s.rows, s.pairs_global, s.splits)
@@ -116,7 +116,7 @@ def layer_forward(s, training):
                norm("sum and norm behind attention", m, training), convert("x to bf16, for the feed-forward", m * H),
                product("first feed-forward product" + ("" if training else ", gelu"), m, H, F, True)]
     if training:
-        passes.append(Pass("gelu(z)", 0, 2 * FP32 * m * F, 2 * BF16 * m * F))  # z is kept
+        passes.append(Pass("gelu(z)", 0, 2 * FP32 * m * F, 2 * BF16 * m * F))  # z is stored
     passes += [convert("gelu(z) to bf16", m * F), product("second feed-forward product", m, F, H, False),
                norm("sum and norm behind the feed-forward", m, training)]
     if training:

@@ -1,9 +1,9 @@
 // Speed of reading a raw dataset on one thread, next to simdjson alone on the same file:
 //   bench_json FILE [repeat]        FILE: one JSON array, or JSON lines (*.jsonl), plain; default 3 repeats
-// Three lines, in MB of the file per second of processor time: simdjson parses an array in one call (its memory is a
-// multiple of the file's), lines one by one; our scanner cuts it into records; our reader cuts and parses them
-// (simdjson per record, then JSON values that outlive it, every key visited). They take turns; the median is printed
-// with the slowest and the fastest.
+// Three lines, in MB of the file per CPU second: simdjson alone parses an array in one call (its memory is a multiple
+// of the file's), or lines one by one; our scanner splits the file into records; our reader splits and parses them
+// (simdjson per record, then JSON values that outlive it, every key visited). They run in alternation; the output is
+// the median with the slowest and the fastest.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

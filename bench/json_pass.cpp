@@ -22,7 +22,7 @@ std::int64_t pass_over_array(const std::filesystem::path& path) {
 }
 
 std::int64_t pass_over_lines(const std::filesystem::path& path) {
-  constexpr std::size_t kLongestLine = 32u << 20;  // bytes; simdjson finds the ends of so many at a time
+  constexpr std::size_t kLongestLine = 32u << 20;  // bytes per batch in which simdjson looks for line ends
   simdjson::dom::parser parser;
   simdjson::dom::document_stream records;
   check(parser.load_many(path.string(), kLongestLine).get(records), path);

@@ -16,8 +16,8 @@ using Memory = dnnl::memory;
 
 constexpr auto kFloat = Memory::data_type::f32;
 
-// The library asks OpenMP how many threads it may use: for the time of a call, as many as the engine takes. The engine
-// itself calls the library on one thread and leaves its own setting behind.
+// oneDNN asks OpenMP how many threads it may use. During a call this sets the engine's thread count; the engine itself
+// calls oneDNN on one thread and leaves its own OpenMP setting behind.
 class AllThreads : NotCopied {
  public:
   AllThreads() : before_(omp_get_max_threads()) { omp_set_num_threads(thread_count()); }
@@ -27,7 +27,7 @@ class AllThreads : NotCopied {
   int before_;
 };
 
-// Versions 2 and 3 differ in how they are asked.
+// Versions 2 and 3 of oneDNN have different interfaces here.
 dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const Memory::desc& a, const Memory::desc& b,
                                       const Memory::desc& c) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -43,7 +43,7 @@ struct LibraryProduct::Primitive {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   dnnl::memory::desc x, y;  // [m, k], [m, n]
-  dnnl::memory weight;      // [k, n] in the order the library asked for
+  dnnl::memory weight;      // [k, n] in the library's preferred layout
   dnnl::matmul matmul;
 };
 
@@ -54,7 +54,7 @@ LibraryProduct::LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, c
   constexpr auto kRowMajor = Memory::format_tag::ab;
   p.x = Memory::desc({m, k}, kFloat, kRowMajor);
   p.y = Memory::desc({m, n}, kFloat, kRowMajor);
-  // any: the library may choose the order of W [k, n], as a caller who wants its best rate would let it.
+  // any: the library chooses the layout of W [k, n], which gives its best rate.
   const auto description = describe(p.engine, p.x, Memory::desc({k, n}, kFloat, Memory::format_tag::any), p.y);
   p.matmul = dnnl::matmul(description);
   Memory plain(Memory::desc({k, n}, kFloat, kRowMajor), p.engine, const_cast<float*>(weight));
@@ -79,7 +79,7 @@ struct BatchedLibraryProduct::Primitive {
   dnnl::matmul matmul;
   std::unordered_map<int, dnnl::memory> arguments;  // a, b, c, which this object owns
 
-  // Small normal numbers: denormal ones would slow the product down on some processors.
+  // Small normal numbers, because denormal ones slow the GEMM down on some processors.
   dnnl::memory filled(const dnnl::memory::desc& description) {
     dnnl::memory memory(description, engine);
     auto* values = static_cast<float*>(memory.get_data_handle());

@@ -1,4 +1,4 @@
-// oneDNN called the way people call it, on all threads: what the engine's own products are measured beside.
+// oneDNN called in the usual way, on all threads; our own GEMMs are compared with it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace etc::bench {
 
-// y [m, n] = x [m, k]·W [k, n] by one primitive, weights reordered once as the library likes best. Its bits depend on m
-// and on the number of threads. Throws dnnl::error when the library refuses.
+// y [m, n] = x [m, k]·W [k, n] by one primitive; weights are reordered once into the library's preferred layout. Result
+// bits depend on m and on the number of threads. Throws dnnl::error when the library reports an error.
 class LibraryProduct : NotCopied {
  public:
   LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, const float* weight);
@@ -22,8 +22,8 @@ class LibraryProduct : NotCopied {
   std::unique_ptr<Primitive> primitive_;
 };
 
-// c [batch, m, n] = a [batch, m, k]·b [batch, k, n] by one primitive, on arrays of its own. A transposed operand lies in
-// memory with its last two dimensions exchanged.
+// c [batch, m, n] = a [batch, m, k]·b [batch, k, n] by one primitive, on its own arrays. A transposed operand is stored
+// with its last two dimensions exchanged.
 struct BatchedShape {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   bool a_transposed = false, b_transposed = false;

@@ -1,9 +1,9 @@
-// Speed of the store and the loader on a synthetic data set of the size of WikiHop's:
+// Speed of the store and the loader on a synthetic data set of WikiHop's size:
 //   bench_loader [examples] [long tokens per example]      default 2000 and 1750
-// Prints the time to write and to open (the probe, a child process, reads everything once), then batches, examples and
-// MB per second of shuffled reading, epoch by epoch; seconds are of processor time. MB are those of the stored values
-// before compression, 12 bytes per long token and 6 per global token. The first epoch unpacks every block; what the
-// reader's cache holds (a sixteenth of the machine's memory) later epochs find unpacked.
+// Prints the time to write and to open the file (the probe, a child process, reads everything once), then batches,
+// examples and MB per second of shuffled reading for every epoch, in CPU seconds. MB are those of the stored values
+// before compression, 12 bytes per long token and 6 per global token. The first epoch decompresses every block; later
+// epochs find the blocks in the reader's cache (a sixteenth of the machine's memory) decompressed.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -44,7 +44,8 @@ Schema bench_schema() {
            {"candidates", FeatureKind::strings, StoredType::u8, "candidate", {}, {}}}};
 }
 
-// Lengths vary by half around the mean; ids fall off like words do, structure comes in runs: it compresses like text.
+// Lengths vary by half around the mean, id frequencies fall off like those of words, and structure ids come in runs, so
+// that the data compress like text.
 Example bench_example(std::int64_t i, std::int64_t long_tokens) {
   const auto draw = [&](std::uint32_t at) {
     return uniform_from_bits(philox({at, 0, 0, 0}, mix_key(3, static_cast<std::uint64_t>(i)))[0]);

@@ -1,10 +1,11 @@
-// Speed of dense layers against one plain call of the matrix library, and of the row-wise operators against a copy.
+// Speed of dense layers compared with one plain GEMM of oneDNN, and of row-wise operators compared with a copy.
 //
 //   bench_matmul [--rows 4096] [--repeat 7] [--threads 1,2] [--part linear|vocabulary|rows]
 //
-// All variants of a shape take turns, so that a slow moment of the machine hits them alike. Printed are the median with
-// the spread of the repeats, and the share of the library's median for that shape (products) or of a copy (rows).
-// Caches are not flushed between repeats: the layers of a model find their input in cache, too, where it fits.
+// All variants of a shape run in alternation, so that a slow moment of the machine affects all of them. The output is
+// the median with the spread of the repeats, and the share of the library's median for that shape (GEMMs) or of a copy
+// (rows). Caches are not flushed between repeats, since the layers of a model also find their input in cache where it
+// fits.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -76,7 +77,7 @@ struct Variant {
   std::function<void()> run;
 };
 
-// Runs the variants in turns and prints a line for each; the first is what the others are compared with.
+// Runs the variants in alternation and prints a line for each; the others are compared with the first.
 void measure(const std::vector<Variant>& variants, int repeat, const char* unit) {
   using Clock = std::chrono::steady_clock;
   std::vector<std::vector<double>> rates(variants.size());
@@ -159,8 +160,8 @@ void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
           options.repeat, "GFLOP/s");
 }
 
-// Bytes are those that must move: every operand once in, every result once out.
-// The loss of a masked language model over a vocabulary, for the share of the rows that is masked.
+// Bytes count the minimum traffic: every operand is read once, every result written once.
+// The loss of a masked language model over a vocabulary, for the masked share of the rows.
 void measure_vocabulary(const Options& options, std::int64_t width, std::int64_t vocabulary) {
   const std::int64_t rows = std::max<std::int64_t>(1, options.rows * 15 / 100);
   const Tensor x = Tensor::from(numbers(rows * width, 1), {rows, width}, Purpose::activations);
@@ -172,7 +173,7 @@ void measure_vocabulary(const Options& options, std::int64_t width, std::int64_t
   std::vector<std::int32_t> labels(static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i * 37) % 1000;
   std::vector<float> weight(
-      static_cast<std::size_t>(vocabulary * width));  // [width, vocabulary], as the library likes it
+      static_cast<std::size_t>(vocabulary * width));  // [width, vocabulary], the layout that oneDNN prefers
   for (std::int64_t i = 0; i < vocabulary * width; ++i) {
     weight[static_cast<std::size_t>(i % width * vocabulary + i / width)] = table.value.data()[i];
   }

@@ -1,4 +1,4 @@
-// The middle of measured values: what a moment in which the machine did something else does not move.
+// The median of measured values, which is robust against single slow measurements.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace etc::bench {
 
-// Of at least one value; of an even number the larger of the two in the middle.
+// Needs at least one value; for an even number it returns the larger of the two middle values.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

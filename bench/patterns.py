@@ -45,7 +45,7 @@ def write(rows, folder):
         writer.writeheader()
         writer.writerows(rows)
     os.replace(temporary, folder / "patterns.csv")
-    with open(folder / "patterns.json", "w") as file:  # what the table says beside the numbers
+    with open(folder / "patterns.json", "w") as file:  # what the table states besides the numbers
         json.dump({"command": " ".join(sys.argv), "machine": machine(), "rows": rows}, file, indent=1)
     plot(rows, folder)
 

@@ -1,11 +1,11 @@
-// What attention costs against length in each pattern, and without pairs at all: time and memory of one layer's
-// operator, forward and backward.
+// Cost of attention against length for each pattern, and of linear attention: time and memory of one layer's operator,
+// forward and backward.
 //
 //   build/cpu/bench_patterns [--lengths 512,2048,8192] [--heads N] [--threads N] [--repeats N] [--names full,…]
 //
 // One example, heads of 64, window radius 84, causal reach 168, BigBird blocks of 64 with 3 random ones, 266 features.
-// CSV: processor seconds (median), bytes of scratch and of what forward keeps beside its output, columns a head
-// computes (0: no pairs). Patterns of one length are measured in turn, so that a slow moment hits all of them.
+// CSV: CPU seconds (median), bytes of scratch and of what forward keeps besides its output, columns computed per head
+// (0: no pairs). Patterns of one length run in alternation, so that a slow moment affects all of them.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -35,7 +35,7 @@ using namespace etc;
 
 constexpr std::int64_t kHeadSize = 64, kFeatures = 266, kRadius = 84;
 
-// q, k, v, dout and what is made of them, shared by all patterns of one length.
+// q, k, v, dout and the outputs, shared by all patterns of one length.
 struct Arrays {
   std::int64_t tokens, heads;
   Buffer<float> inputs[4], results[4], lse;
@@ -94,7 +94,7 @@ Item pattern_item(const std::string& name, const std::shared_ptr<Arrays>& arrays
             args.dkeys[1] = {{nullptr, in.heads * kHeadSize, 0}, {nullptr, in.heads * kHeadSize, 0}};
             args.scratch = scratch.data();
             sparse::attention_backward(Device::cpu, args);
-            static_cast<void>(tiles);  // lives as long as this
+            static_cast<void>(tiles);  // captured to keep it alive as long as this closure
           },
           forward + kept,
           backward,
@@ -123,7 +123,7 @@ Item performer_item(const std::string& name, const std::shared_ptr<Arrays>& arra
         Bytes scratch(backward, Purpose::scratch);
         sparse::performer_backward(Device::cpu, {in, arrays->out(), arrays->lse.data(), state->data(), arrays->rows(3),
                                                  arrays->to(1), arrays->to(2), arrays->to(3), scratch.data()});
-        static_cast<void>(offsets);  // live as long as this
+        static_cast<void>(offsets);  // captured to keep them alive as long as this closure
         static_cast<void>(projection);
       },
       forward + kept,
@@ -131,7 +131,7 @@ Item performer_item(const std::string& name, const std::shared_ptr<Arrays>& arra
       0};
 }
 
-// names: of those wanted, since the tiles of a long full sequence are large; none: all
+// Creates only the patterns in `names` (empty: all), because the tiles of a long full sequence are large.
 std::vector<Item> items_of(std::int64_t length, std::int64_t heads, const std::vector<std::string>& names) {
   const auto arrays = std::make_shared<Arrays>(length, heads);
   const std::vector<std::int64_t> offsets = {0, length};
@@ -164,7 +164,7 @@ std::vector<Item> items_of(std::int64_t length, std::int64_t heads, const std::v
   return items;
 }
 
-// Of the process, all threads together, to the nanosecond.
+// CPU time of the process, all threads together, with nanosecond resolution.
 double processor_now() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import subprocess
 
-# Told apart by readers with any kind of colour vision (Okabe and Ito, 2008), then darker ones; black comes first.
+# Colours that are distinct for all kinds of colour vision (Okabe and Ito, 2008), then darker ones; black comes first.
 COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#777777"]
 DASHES = ["solid", "(9,5)", "(2,4)", "(9,4,2,4)"]
 
@@ -16,12 +16,12 @@ DASHES = ["solid", "(9,5)", "(2,4)", "(9,4,2,4)"]
 @dataclasses.dataclass
 class Curve:
     points: list  # of (x, y)
-    label: str = ""  # "": none in the key, as of the further seeds of one thing
+    label: str = ""  # "": not in the key, for further seeds of one curve
     colour: int = 0  # into COLOURS
     dash: int = 0  # into DASHES
     bold: bool = False
     marks: bool = True
-    hollow: bool = False  # marks
+    hollow: bool = False  # hollow marks
 
 
 @dataclasses.dataclass

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Speed and memory of `etc prepare` as a user sees it (process start, writing and checks included), with one and with two
-# threads, next to simdjson alone on the same file; all take turns, medians of three; simdjson by its processor time. `./run bench prepare` calls this.
+# threads, compared with simdjson alone on the same file. All run in alternation, medians of three; simdjson by its CPU time. `./run bench prepare` calls this.
 #
 #   bench/prepare.sh                             4,000 generated records of about 1,750 long tokens (17 MB)
 #   bench/prepare.sh RECORDS                     as many of them: 40000 are 170 MB, half of WikiHop's training file
@@ -31,7 +31,7 @@ else
   input=$(echo "$work"/sample/train.*) vocab="$work/sample/vocab.txt"
 fi
 bytes=$(stat -c %s "$input")
-usage=()  # a command that notes processor seconds of its child and the most memory it held
+usage=()  # a command that records CPU seconds and peak RSS of its child
 [ ! -x /usr/bin/time ] || usage=(/usr/bin/time -o "$work/usage" -f "%U %S %M")
 
 prepare() {  # prepare THREADS: adds a line "milliseconds user-seconds system-seconds kilobytes"
@@ -43,7 +43,7 @@ prepare() {  # prepare THREADS: adds a line "milliseconds user-seconds system-se
   echo "$(((end - begin) / 1000000)) $([ ! -e "$work/usage" ] || tail -n 1 "$work/usage")" >>"$work/runs.$1"
 }
 
-parse_alone() { [ "$task" = pretrain ] || "$build/bench_json" "$input" 1; }  # plain text holds no JSON
+parse_alone() { [ "$task" = pretrain ] || "$build/bench_json" "$input" 1; }  # plain text has no JSON to parse
 
 parse_alone >/dev/null  # warms up
 for turn in 1 2 3; do

@@ -1,6 +1,6 @@
-// Seconds of processor time used by this process, all threads together, and by the children it has waited for. On a
-// machine shared with other programs this measures work that only computes (reading cached files included) better than
-// the wall clock; for one thread on an idle machine both are the same.
+// CPU time in seconds used by this process (all threads together) and by the children it has waited for. On a machine
+// shared with other programs this measures compute-bound work (including reads of cached files) better than wall time;
+// for one thread on an idle machine both are the same.
 #pragma once
 
 #include <sys/resource.h>

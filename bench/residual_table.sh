@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What residual attention scores do for learning: the ready configurations of generated WikiHop records, one hop and
-# two, with plain attention, running sum and running mean, and without global attention. Same data and configuration in
-# all runs of a table; only the seed of the weights and of the order of examples differs. One row per run: best accuracy
+# Effect of residual attention scores on learning: the provided configurations of generated WikiHop records, one hop and
+# two, with plain attention, running sum and running mean, and without global attention. All runs of a table use the same
+# data and configuration; only the seed of the weights and of the order of examples differs. One row per run: best accuracy
 # on held-out records, and the first evaluation that reached 90 %. One thread per run; the figures do not depend on it.
 #   bench/residual_table.sh [SEEDS [HOPS]]     default: 3 seeds, 1 hop
 set -euo pipefail

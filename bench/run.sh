@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every measurement in one go; `./run bench` calls this after the build. With names it runs these: ./run bench attention.
-# ./run bench --output DIR [NAME…] also keeps what each prints, with the machine's kind, in DIR/NAME.txt.
-# PYTHON says which python has the packages of wordpiece and prepare_python.
+# Runs all measurements; `./run bench` calls this after the build. With names it runs only these: ./run bench attention.
+# ./run bench --output DIR [NAME…] also writes the output of each, with the kind of machine, to DIR/NAME.txt.
+# PYTHON names the Python interpreter that has the packages of wordpiece and prepare_python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/cpu
@@ -19,22 +19,22 @@ loader() {
   "$build/bench_loader" 10000
 }
 checkpoint() { "$build/bench_checkpoint"; }
-text() {  # generated records as text: the vocabulary is theirs, too
+text() {  # generated records as text, with their vocabulary
   "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --overwrite --output "$work/sample" 2>/dev/null
   "$build/bench_text" --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json" --repeat 5
 }
-wordpiece() {  # next to the Python package `tokenizers`; skipped without it
+wordpiece() {  # compared with the Python package `tokenizers`; skipped without it
   "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --overwrite --output "$work/sample" 2>/dev/null
   "${PYTHON:-python3}" bench/wordpiece.py --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json"
 }
 prepare() { bench/prepare.sh; }
-prepare_python() {  # generated records next to a preparation in Python; skipped without its packages
+prepare_python() {  # generated records, compared with a preparation in Python; skipped without its packages
   local task input long
   for task in "hotpotqa --records 2000 --subjects 10" "nq --records 600 --candidates 10" \
     "openkp --records 600 --topics 10" "squad --records 40000" "glue --records 100000"; do
     long="--long-tokens 1750"
     case "$task" in squad* | glue*) long="" ;; esac  # their texts are short
-    # shellcheck disable=SC2086  # a task and its options
+    # shellcheck disable=SC2086  # $task is a task and its options
     "$build/etc" sample --task $task --seed 1 $long --output "$work/${task%% *}" 2>/dev/null
     input=$(echo "$work/${task%% *}"/train.*)
     "${PYTHON:-python3}" bench/prepare_python --task "${task%% *}" --input "$input" \
@@ -47,7 +47,7 @@ prepare_python() {  # generated records next to a preparation in Python; skipped
 
 names=(attention analysis patterns scores matmul batch text wordpiece prepare prepare_python loader checkpoint)
 
-# The kind of machine, and how busy it was: without it a figure says little.
+# The kind of machine and its load, without which figures cannot be interpreted.
 machine() {
   local model widest=AVX2 flag
   model="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"

@@ -1,17 +1,17 @@
-// What residual scores cost in time: both operators of an encoder's inference with and without them, against the time
-// that memory takes to bring and take the scores.
+// Time cost of residual scores: both operators of an encoder's inference with and without scores, compared with the
+// time that reading and writing the scores in memory takes.
 //   bench_scores [--lengths L,…] [--heads N] [--repeats N] [--threads N] [--layers N]   default 512 to 16384, 12, 5, 1, 12
-// For each length, and for scores of 32 and of 16 bits: seconds of one layer's long and global attention, without scores
-// and in each of the modes an encoder uses (the first layer writes, those between add, the last adds and does not keep),
-// all by turns with a walk over memory (x += 1, read and written, larger than caches). With one global in 18 tokens the
-// scores of 65,536 tokens take 2.1 GB a head: `--lengths 32768,65536 --heads 2`. Over all layers
+// For each length, and for scores of 32 and of 16 bits: seconds of one layer's long and global attention, without
+// scores and in each of the modes an encoder uses (the first layer writes, middle layers add, the last adds and does
+// not keep), all in alternation with a pass over memory (x += 1, read and written, larger than caches). With one global
+// token per 18 the scores of 65,536 tokens take 2.1 GB per head: `--lengths 32768,65536 --heads 2`. Over all layers
 //   extra   = sum of (with scores) - (without)
 //   traffic = bytes of C * (1 + 2 (layers - 2) + 1)          written, read and written, read
-//   limit   = traffic / (bytes per second of the walk)
-// Processor seconds: medians, and the same of each mode's least times, which hold where a processor's rate changes from
-// one moment to the next (shared cores, clocks): there the difference of two long times is mostly that change. Nothing
-// else in an encoder touches the scores; a walk between two calls leaves the caches as cold as the dense layers between
-// two attentions do.
+//   limit   = traffic / (bytes per second of the pass over memory)
+// CPU seconds are given as medians, and computed again from each mode's least times. The least times are better where
+// the processor's rate varies (shared cores, clock changes), since the difference of two long times is then mostly
+// noise. Nothing else in an encoder reads or writes the scores. A pass over memory between two calls leaves the caches
+// as cold as the dense layers between two attentions do.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -47,7 +47,7 @@ struct Options {
   std::int64_t heads = 12, repeats = 5, threads = 1, layers = 12;
 };
 
-// Both operators of one layer and the scores they share with the next.
+// Both operators of one layer and the scores that they pass to the next layer.
 class Layer {
  public:
   Layer(std::int64_t length, std::int64_t heads, ScoreType type) : type_(type) {
@@ -88,7 +88,7 @@ class Layer {
 
   ScoreType type_;
   std::vector<std::unique_ptr<AttentionProblem>> problems_;
-  std::vector<Buffer<sparse::ScoreElement>> running_;  // of one of these two
+  std::vector<Buffer<sparse::ScoreElement>> running_;  // only one of the two is used
   std::vector<Buffer<sparse::HalfScore>> half_;
   std::int64_t bytes_ = 0;
 };
@@ -106,11 +106,11 @@ void walk(std::vector<std::int32_t>& memory) {
   });
 }
 
-// One length and number type.
+// Measures one length and number type.
 void measure(std::int64_t length, ScoreType type, const Options& options, std::vector<std::int32_t>& memory) {
   Layer layer(length, options.heads, type);
   const double count = static_cast<double>(options.layers);
-  // The extra time of a short text is little beside what it is the difference of.
+  // For short texts the extra time is a small difference of larger times, so they are repeated more often.
   const std::int64_t turns = options.repeats * std::max<std::int64_t>(1, 4096 / length);
   const ScoreMode modes[] = {ScoreMode::none, ScoreMode::write, ScoreMode::add, ScoreMode::add_unkept};
   std::vector<double> seconds[std::size(modes)];

@@ -129,7 +129,7 @@ def by_clients(count, port, work):
     def run(number):
         try:
             work(Client(port), number)
-        except BaseException as error:  # of any thread
+        except BaseException as error:  # in any thread
             failed.append(error)
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]

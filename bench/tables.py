@@ -166,7 +166,7 @@ def lengths_table(name):
     lines = [f"Raw numbers: `bench/results/{name}`.", "",
              "| scores | L | G | seconds | forecast, s | tokens/s | peak of the buffers, MB | forecast, MB |",
              "|---" * 8 + "|"]
-    if "program_mb" in rows[0]:  # not of buffers alone
+    if "program_mb" in rows[0]:  # measured with the process's peak RSS, not buffers alone
         lines[2] = lines[2].replace("peak of the buffers", "peak of the process")
     return lines + [f"| {r['kind']} | {int(r['long_tokens']):,} | {int(r['global_tokens']):,} | {float(r['seconds']):.2f} "
                     f"| {float(r['forecast_seconds']):.2f} | {float(r['tokens_per_second']):,.0f} | "

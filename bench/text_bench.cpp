@@ -1,9 +1,9 @@
-// Speed of a tokenizer and, if wanted, of a sentence splitter on one thread.
+// Speed of a tokenizer and optionally of a sentence splitter on one thread.
 //
 //   bench_text --vocab vocab.txt --input documents.txt [--splitter icu] [--repeat 5]
 //
-// Every line of the input is a document. Each repeat goes over all of them; printed are the median and the spread, per
-// second of processor time.
+// Every line of the input is a document. Each repeat processes all of them; the output is the median and the spread,
+// per CPU second.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -39,7 +39,7 @@ std::map<std::string, std::string> parse(int argc, char** argv) {
   return options;
 }
 
-// Runs pass() over all documents `repeat` times after one warm-up; pass() returns what it produced, to be printed.
+// Runs pass() over all documents `repeat` times after one warm-up; pass() returns a count of its results to print.
 void measure(const char* name, std::size_t bytes, std::size_t documents, int repeat,
              const std::function<std::int64_t()>& pass) {
   std::vector<double> seconds;

@@ -38,13 +38,13 @@ def main():
     except ImportError:
         print("wordpiece: skipped, the Python package tokenizers is not installed (pip install tokenizers)")
         return 0
-    # The same lines bench_text cuts: at line feeds alone.
+    # Split into the same lines as bench_text, at line feeds only.
     with open(given.input, "rb") as file:
         data = file.read()
     lines = data.split(b"\n")
     documents = [line.decode() for line in (lines[:-1] if data.endswith(b"\n") else lines)]
     tokenizer = load_tokenizer(given.vocab)
-    # Ids without offsets where this version can.
+    # Ids without offsets if this version supports it.
     batch = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
 
     def in_one_call():

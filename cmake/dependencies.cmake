@@ -1,5 +1,5 @@
-# Every third-party library, found on this machine; nothing is downloaded. A missing one fails with its Debian package.
-# With ETC_HDF5 and ETC_ONEDNN off only OpenMP and four header libraries are left.
+# All third-party libraries are looked up on this machine; nothing is downloaded. A missing one is an error that names
+# its Debian package. With ETC_HDF5 and ETC_ONEDNN off only OpenMP and four header libraries are needed.
 # etc_require(TARGET NAME PACKAGE): fails unless TARGET exists, naming the library and the Debian package.
 macro(etc_require target name package)
   if(NOT TARGET ${target})
@@ -8,14 +8,14 @@ macro(etc_require target name package)
 endmacro()
 
 include(${CMAKE_CURRENT_LIST_DIR}/link_libraries.cmake)
-# Headers alone; of ETC_HEADERS it is there already.
+# Header-only libraries; with ETC_HEADERS this one is defined already.
 if(NOT ETC_HEADERS)
   find_package(nlohmann_json CONFIG QUIET)
 endif()
 etc_require(nlohmann_json::nlohmann_json nlohmann-json nlohmann-json3-dev)
-# Highway compiles a file once per instruction set and picks one at run time: AVX2 (the least the program runs on) and
-# AVX-512, or NEON. Vectors of unknown length (SVE, RVV) do not fit register tiles. With sanitizers AVX2 alone: half the
-# time to compile, and the address sanitizer does not see the masked loads and stores of AVX-512 anyway.
+# Highway compiles a file once per instruction set and picks one at run time: AVX2 (the minimum of the program) and
+# AVX-512, or NEON. Vectors of unknown length (SVE, RVV) do not fit register tiles. Sanitizer builds use AVX2 alone: it
+# halves the compile time, and the address sanitizer does not check the masked loads and stores of AVX-512 anyway.
 set(etc_vectors_not_meant "HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV")
 if(ETC_SANITIZE)
   string(APPEND etc_vectors_not_meant "|HWY_AVX3")
@@ -24,7 +24,7 @@ target_compile_definitions(PkgConfig::hwy INTERFACE "HWY_DISABLED_TARGETS=(${etc
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(PkgConfig::hwy INTERFACE HWY_BASELINE_TARGETS=HWY_AVX2)
 endif()
-# Several processes; without it the program works in one.
+# MPI, for several processes; without it the program runs as one process.
 if(ETC_MPI)
   find_package(MPI COMPONENTS C QUIET)
   if(NOT MPI_C_FOUND)
@@ -34,7 +34,7 @@ endif()
 if(NOT ETC_HDF5)
   return()
 endif()
-# A server over HTTP; without it the program says so.
+# The HTTP server; without its library `etc serve` reports an error.
 pkg_check_modules(httplib IMPORTED_TARGET QUIET "cpp-httplib>=0.11" "cpp-httplib<0.12")
 if(NOT httplib_FOUND)
   message(STATUS "cpp-httplib 0.11 is missing: etc serve is built without (apt-get install libcpp-httplib-dev)")

@@ -1,6 +1,6 @@
-# cmake --install: the program with its manual page and what completes its words, the library, and what others find it
-# by: find_package(etc CONFIG). Components, as the Debian packages: program, processes (what the program becomes as one of
-# several, linked with MPI), library, development.
+# cmake --install: the program with its manual page and shell completions, the library, and the files by which other
+# projects find it with find_package(etc CONFIG). Components, as in the Debian packages: program, processes (the program
+# for multi-process runs, linked with MPI), library, development.
 include(CMakePackageConfigHelpers)
 set(etc_config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/etc)
 
@@ -8,7 +8,7 @@ install(TARGETS etc RUNTIME COMPONENT program)
 if(TARGET etc_mpi)
   install(TARGETS etc_mpi RUNTIME COMPONENT processes)
 endif()
-# etc_install_text(FOLDER NAME WORDS…): what the program prints about itself, when it is installed.
+# etc_install_text(FOLDER NAME WORDS…): installs text that the program prints about itself, generated at install time.
 function(etc_install_text folder name)
   set(file ${PROJECT_BINARY_DIR}/texts/${name})
   list(JOIN ARGN " " words)
@@ -23,7 +23,7 @@ etc_install_text(${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions _etc completion
 etc_install_text(${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d etc.fish completion fish)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tasks/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/longetc COMPONENT program)
 
-# A prefix may hold both kinds of library, each with a file of targets of its own.
+# A prefix may contain both kinds of library, each with its own file of targets.
 if(ETC_SHARED)
   set(etc_kind shared)
 else()

@@ -1,7 +1,7 @@
-# Libraries of others that ours is linked with, found on this machine; nothing is downloaded. Read by the build and, from
-# an installed static library, by whoever uses it: etcConfig.cmake has a macro of the same name as below, which says that
-# the package cannot be used.
-# etc_require(TARGET NAME PACKAGE): what to do unless TARGET exists, with the library's name and the Debian package.
+# Third-party libraries that ours is linked with, looked up on this machine; nothing is downloaded. This file is read by
+# the build and, for an installed static library, by the projects that use it: etcConfig.cmake then defines a macro of the
+# name below that reports the package as unusable.
+# etc_require(TARGET NAME PACKAGE), defined by the including file, handles a missing TARGET: NAME is the library's name.
 find_package(OpenMP COMPONENTS CXX QUIET)
 etc_require(OpenMP::OpenMP_CXX OpenMP g++)
 find_package(Threads QUIET)
@@ -22,7 +22,7 @@ etc_require(fmt::fmt fmt libfmt-dev)
 etc_require(spdlog::spdlog spdlog libspdlog-dev)
 etc_require(PkgConfig::hwy Highway libhwy-dev)
 if(ETC_ONEDNN)
-  # Debian's dnnl-config.cmake asks for OpenCL, which the CPU engine does not need: look for header and library instead.
+  # Debian's dnnl-config.cmake requires OpenCL, which the CPU engine does not need, so header and library are looked up.
   find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
   find_library(DNNL_LIBRARY dnnl)
   if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY AND NOT TARGET etc_dnnl)

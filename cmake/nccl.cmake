@@ -1,5 +1,5 @@
-# NCCL, for messages between GPUs: a system's (Debian: libnccl-dev), that of the package nvidia-nccl-cu13 in build/python
-# of this checkout, or the folder ETC_NCCL_ROOT. Defines etc_nccl_library where header and library are.
+# NCCL, for messages between GPUs: from the system (Debian: libnccl-dev), the package nvidia-nccl-cu13 in build/python
+# of this checkout, or the folder ETC_NCCL_ROOT. Defines etc_nccl_library if header and library are found.
 set(ETC_NCCL_ROOT "" CACHE PATH "Folder with include/nccl.h and lib/libnccl.so.2, where NCCL is in no usual place")
 file(GLOB etc_nccl_packages "${PROJECT_SOURCE_DIR}/build/python/lib/python3*/site-packages/nvidia/nccl")
 find_path(ETC_NCCL_INCLUDE nccl.h HINTS ${ETC_NCCL_ROOT} ${etc_nccl_packages} PATH_SUFFIXES include)

@@ -1,5 +1,5 @@
-# cpack: Debian packages of an installed build with ETC_SHARED (preset `package`), one for each component, and the sources
-# as one archive, which builds without git: cpack --config build/…/CPackSourceConfig.cmake.
+# cpack: Debian packages of an installed build with ETC_SHARED (preset `package`), one per component, and a source archive
+# that builds without git: cpack --config build/…/CPackSourceConfig.cmake.
 set(CPACK_PACKAGE_NAME longetc)
 set(CPACK_PACKAGE_VENDOR "the etc project")
 set(CPACK_PACKAGE_CONTACT "the etc project <etc@localhost>")

@@ -1,7 +1,8 @@
-# Code that runs once per command, file or model, not per record or number, is compiled for size: half of it, in less time.
+# Code that runs once per command, file or model, not per record or number, is compiled for size: half the code size, in
+# less time.
 #
-#   etc_small_code(TARGET LIBRARY…)     sources that folders add to TARGET_small are such ones of TARGET; LIBRARY: what
-#                                       they use, as TARGET does
+#   etc_small_code(TARGET LIBRARY…)     compiles the sources that folders add to TARGET_small for size, as part of TARGET;
+#                                       LIBRARY: the libraries they use, as TARGET does
 function(etc_small_code target)
   add_library(${target}_small OBJECT)
   target_link_libraries(${target}_small PUBLIC ${ARGN})

@@ -1,8 +1,8 @@
-// One prepared data set in memory-independent terms: a table of examples, each with named features.
+// One prepared data set, independent of its storage: a table of examples, each with named features.
 //
-// This is the project's own HDF5 layout (section 8 of every task specification) seen from outside: a Schema says which
-// features exist and of which kind; DatasetWriter appends examples in source order; DatasetReader hands them out by
-// index. HDF5 itself stays behind data/h5/. What lives elsewhere: order, sharding and batches (data/loader/loader.h).
+// This is the project's own HDF5 layout (section 8 of every task specification) seen from outside: a Schema lists the
+// features and their kinds; DatasetWriter appends examples in source order; DatasetReader returns them by index. Only
+// data/h5/ includes HDF5. Order, sharding and batches: data/loader/loader.h.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct FeatureSpec {
   StoredType type = StoredType::i32;          // strings are u8
   std::string align;                          // length class ("long", "global", …) or empty
   std::optional<std::int64_t> missing_value;  // labels: a value that is illegal as data
-  // What a padded reference has behind the end: nothing, a number, or a word of the task's specification ("last").
-  // Information only.
+  // What a reference with padded tensors has after the last element: nothing, a number, or a term of the task's
+  // specification ("last"). Information only.
   std::variant<std::monostate, std::int64_t, std::string> pad_value;
 };
 
@@ -41,7 +41,7 @@ struct Schema {
   // Align classes whose longest members are max_long_len and max_global_len (OpenKP counts its "vdom" as global).
   std::string long_align = "long";
   std::string global_align = "global";
-  std::vector<FeatureSpec> gold = {};  // of one more table, /gold: a row per accepted record; empty: no such table
+  std::vector<FeatureSpec> gold = {};  // of the table /gold: a row per accepted record; empty: no such table
   // Columns of /rejects besides those of Fault; kind string or strings. A fault without a value has an empty one.
   std::vector<FeatureSpec> reject_features = {};
 
@@ -55,11 +55,11 @@ using FeatureValue = std::variant<std::int64_t, float, std::vector<std::int64_t>
 // name → value; a writer expects exactly the schema's features.
 using Example = std::map<std::string, FeatureValue, std::less<>>;
 
-// What becomes of an input over a fault (task-wikihop 9): fatal, the rest of the file is lost; reject, the record is
-// refused; drop, the record is sound but left out; warn, it is kept.
+// Effect of a fault on the input (task-wikihop 9): fatal, the rest of the file is lost; reject, the record is refused;
+// drop, the record is valid but left out; warn, the record is kept.
 enum class Severity { fatal, reject, drop, warn };
 
-// The word of files, reports and messages: the enumerator's name.
+// The enumerator's name, as files, reports and messages show it.
 const char* severity_text(Severity severity);
 
 // One row of /rejects and of the report (task-wikihop 8.1, 9).
@@ -81,13 +81,13 @@ struct SourceFile {
   std::string sha256;
 };
 
-// An input file that could not be read to its end; what stands behind that place is missing from the data set.
+// An input file that could not be read to its end; the records after that place are missing from the data set.
 struct MissingPart {
   std::string name;    // of the input file, without folder
   std::string reason;  // place and cause: "byte 813, line 1, column 814: the file ends inside a record"
 };
 
-// Root attributes of task-wikihop 8.2; the counts, largest lengths and content hash are the writer's own.
+// Root attributes of task-wikihop 8.2; the writer computes the counts, largest lengths and content hash.
 struct DatasetInfo {
   std::string task;
   std::string split;
@@ -106,12 +106,12 @@ struct DatasetInfo {
   std::vector<MissingPart> missing;  // empty: the data set is whole
 };
 
-// Writes one file under a temporary name and renames it into place in finish(); without finish() nothing stays.
+// Writes one file under a temporary name and renames it into place in finish(); without finish() no file is left.
 // Equal calls give byte-equal files. Not thread-safe: one thread calls it.
 class DatasetWriter {
  public:
-  // info: task, split, vocab_sha256, preprocess_config, labelled, unicode_version, missing are used; the rest at
-  // finish().
+  // Of info, only task, split, vocab_sha256, preprocess_config, labelled, unicode_version and missing are used;
+  // finish() sets the rest.
   DatasetWriter(const std::filesystem::path& path, const Schema& schema, const DatasetInfo& info);
   ~DatasetWriter();
 
@@ -121,11 +121,11 @@ class DatasetWriter {
   void append_gold(const Example& row);  // of a schema with gold features; else an Error
   void add_fault(const Fault& fault);    // severity reject or drop; rows keep the order of the calls
 
-  // The file then says that it is incomplete, and why; before finish().
+  // Records in the file that it is incomplete, and why. Call before finish().
   void mark_missing(const MissingPart& part);
 
-  // input_records, rejected, dropped count records, as DatasetInfo does. Throws Error when there is not one row of gold
-  // for each accepted record.
+  // input_records, rejected and dropped count records, as in DatasetInfo. Throws Error unless /gold, if present, has
+  // one row for each accepted record.
   void finish(const std::vector<SourceFile>& source_files, std::int64_t input_records, std::int64_t rejected,
               std::int64_t dropped);
 
@@ -136,33 +136,34 @@ class DatasetWriter {
 
 // How the examples of a data set will be read.
 enum class ReadOrder {
-  any,   // decompressed blocks are kept as far as there is room
-  once,  // from the first to the last, each once: of each column no more is kept than neighbours share
+  any,   // decompressed blocks are cached up to the cache's capacity
+  once,  // from the first to the last, each once: the cache holds only two blocks of each column
 };
 
 // Reads one or several files (shards in the order given) as one data set. Every file is first opened by a probe in a
 // child process, so that a library crash on a damaged file becomes an Error. Load-time checks of task-wikihop 8.3.
-// read() may be called from several threads; the HDF5 library itself is entered by one at a time.
+// read() may be called from several threads; calls into the HDF5 library are serialised.
 class DatasetReader {
  public:
   // Throws Error naming file and data set: not HDF5, other format_version, other task than the schema's, shards whose
   // task, vocabulary or configuration differ, damaged offsets, unreadable chunks, values outside their stored type,
-  // strings that are not UTF-8, variable-length types, links or raw data that lead out of the file. What values mean
-  // (ids below the vocabulary's size, say) is checked by the tasks, example by example.
+  // strings that are not UTF-8, variable-length types, links or raw data that point outside the file. The meaning of
+  // values (for example, ids below the vocabulary's size) is checked by the tasks, example by example.
   // Cost: everything is read once by the probe (about 0.2 GB of values a second); offsets stay in memory.
   DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema, ReadOrder order = ReadOrder::any);
   ~DatasetReader();
 
   const Schema& schema() const;
   std::int64_t size() const;  // examples over all shards
-  // Of the first shard, with counts, lengths, source files and missing parts over all shards; labelled when all are.
+  // The first shard's info with counts, lengths, source files and missing parts over all shards; labelled if all shards
+  // are.
   const DatasetInfo& info() const;
-  // "h5: <shard>: the data set is incomplete: <input file>: <reason>" for each missing part; none: every shard is
-  // whole.
+  // "h5: <shard>: the data set is incomplete: <input file>: <reason>" for each missing part; empty if every shard is
+  // complete.
   std::vector<std::string> missing_texts() const;
   Example read(std::int64_t index) const;
 
-  // Bytes that reading examples may add to what the reader holds: blocks stay decompressed as far as there is room.
+  // Bytes by which reading examples may grow the reader's memory: blocks are cached up to the cache's capacity.
   std::int64_t cache_growth() const;
 
   // Throws Error naming both values unless every shard was prepared with this vocabulary (64 hex digits).
@@ -182,7 +183,7 @@ class DatasetReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// The root attributes alone, for `etc info`.
+// Only the root attributes, for `etc info`.
 DatasetInfo read_dataset_info(const std::filesystem::path& path);
 
 }  // namespace etc::data

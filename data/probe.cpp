@@ -67,15 +67,16 @@ std::uint64_t virtual_memory_bytes() {
 
 void send(int pipe, char outcome, const char* text) {
   std::string message(1, outcome);
-  message.append(text, ::strnlen(text, 4096));  // less than a pipe holds: writing cannot block
+  message.append(text, ::strnlen(text, 4096));  // less than a pipe's capacity: the write cannot block
   [[maybe_unused]] const ssize_t written = ::write(pipe, message.data(), message.size());
 }
 
-// Everything the child does. Ends by _exit: neither static destructors nor stdio flushing of the parent's buffers.
+// The child process. It ends with _exit, so that no static destructors run and the parent's stdio buffers are not
+// flushed twice.
 [[noreturn]] void child(int pipe, const std::function<void()>& body, const ProbeLimits& limits, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(0);  // it was killed before it could be said that this one ends with it
-  // Signals: crashes must kill (the parent's handlers would print or jump); Ctrl-C is the parent's to answer.
+  if (::getppid() != parent) ::_exit(0);  // the parent ended before PR_SET_PDEATHSIG took effect
+  // Signals: a crash must kill the child (the parent's handlers would print or jump); the parent handles Ctrl-C.
   for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU}) ::signal(fatal, SIG_DFL);
   for (const int stop : {SIGINT, SIGTERM, SIGHUP}) ::signal(stop, SIG_IGN);
   const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -83,7 +84,8 @@ void send(int pipe, char outcome, const char* text) {
     ::dup2(null, STDOUT_FILENO);
     if (!kSanitized) ::dup2(null, STDERR_FILENO);  // a sanitizer's report must stay visible
   }
-  // SentencePiece answers some damage with exit(): the handler registered last runs first and stops there.
+  // SentencePiece calls exit() on some damaged files: the handler registered last runs first and ends the child at
+  // once.
   std::atexit([] { ::_exit(kExitCalled); });
   limit_resource(RLIMIT_CORE, 0);
   limit_resource(RLIMIT_CPU, static_cast<std::uint64_t>(limits.cpu_seconds));
@@ -103,7 +105,7 @@ void send(int pipe, char outcome, const char* text) {
   ::_exit(0);
 }
 
-// Whether the process itself may take less than the probe grants: then the file is not to blame.
+// Whether the process itself is limited to less memory than the probe grants: then the failure is not the file's fault.
 bool held_to_less(std::uint64_t memory_bytes) {
   struct rlimit limit {};
   return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_max != RLIM_INFINITY &&
@@ -129,7 +131,7 @@ bool receive(int pipe, int wall_seconds, std::string& message) {
   }
 }
 
-// Waits for the child; its status, or 0 where the process ignores SIGCHLD and the kernel keeps none.
+// Waits for the child and returns its status, or 0 if the process ignores SIGCHLD, so that the kernel keeps no status.
 int reap(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0) {

@@ -10,8 +10,8 @@
 
 namespace etc::sparse {
 
-// One forward and one backward per device, for all operators: what differs between ETC's two (which of queries and keys
-// are divided among threads) is a choice within a device, by the operator's Partition.
+// Each device has one forward and one backward for all operators. The only difference between ETC's two operators
+// (whether queries or keys are divided among threads) is handled within the device's kernel by Partition.
 KernelSlot<void(const AttentionForward&)> attention_forward_slot{"attention"};
 KernelSlot<void(const AttentionBackward&)> attention_backward_slot{"attention backward"};
 KernelSlot<std::int64_t(const AttentionInputs&)> attention_forward_scratch_slot{"attention"};
@@ -19,7 +19,7 @@ KernelSlot<std::int64_t(const AttentionInputs&)> attention_backward_scratch_slot
 
 namespace {
 
-// What a call for the scratch size needs already.
+// The checks that a scratch-size call also needs.
 AttentionChecks check_sizes(const AttentionInputs& in) {
   // Only the tiles know which operator this is.
   if (in.tiles == nullptr) fail("attention", "tiles: expected those of the batch, got null (build_long_tiles, …)");
@@ -47,7 +47,7 @@ bool is_pairwise(const AttentionInputs& in) {
 
 ElementType row_type(Device device, const AttentionInputs& in) {
   if (!keeps_bf16(device, in.compute)) return ElementType::fp32;
-  // The CPU copies rows anyway, whole groups of components at a time; GPUs have kernels for some widths and tables.
+  // The CPU packs rows anyway, kGroup components at a time; GPU kernels read bf16 rows only for some widths and tables.
   const bool as_they_lie = device == Device::cpu
                                ? in.head_size % kGroup == 0
                                : !is_pairwise(in) && in.head_size == bf16_width(static_cast<int>(in.head_size));
@@ -102,7 +102,7 @@ void attention_backward(Device device, const AttentionBackward& args) {
     checks.key_rows("dk", t, args.dkeys[t].dk);
     checks.key_rows("dv", t, args.dkeys[t].dv);
     checks.scores(t, args.scores[static_cast<std::size_t>(t)]);
-    // Keys without queries still have gradients to be written: of zero.
+    // Keys without queries still get their (zero) gradients written.
     rows += args.inputs.keys[t].k.rows;
   }
   checks.table_gradients(args.inputs.relative, args.drelative);

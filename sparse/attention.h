@@ -1,7 +1,7 @@
 // The sparse attention operator: queries over two key sets under one softmax. Forward and backward.
 //
-// One contract for every model and device. What a model fixes (names, types, how work is divided) is its
-// AttentionOperator, which comes with the tiles; which pairs see each other is in the tiles alone.
+// All models and devices share this contract. A model's fixed choices (names, types, division of work) are in its
+// AttentionOperator, which the tiles point to; only the tiles say which pairs are visible.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace etc::sparse {
 
-struct AttentionTiles;  // visible_tiles.h: the operator, and of both key sets offsets, labels and visible tiles
+struct AttentionTiles;  // visible_tiles.h: the operator, and offsets, labels and visible tiles of both key sets
 
 struct KeySet {
   Rows k, v;  // [keys, N, D]
@@ -38,7 +38,7 @@ struct AttentionInputs {
   ElementType type = ElementType::fp32;     // of q, k, v, and of out and all their gradients; bf16: see row_type()
 };
 
-// The scale the scores of a call have.
+// The scale that a call applies to its scores.
 float score_scale(const AttentionInputs& inputs);
 
 struct AttentionForward {
@@ -63,7 +63,7 @@ struct AttentionBackward {
 
 // Attention of every query over the keys it sees of both key sets of its example, one softmax.
 //   s_ij  = scale·(m_ij + q_i·rel[r] + k_j·rel_k[r] + rel_bias[r])        r = label_ij; scale: 1/sqrt(D) unless given
-//   m_ij  = q_i·k_j | factor[r]·(q_i·k_j) | sum_c q_ic k_jc w[r]_c        without such a part the first
+//   m_ij  = q_i·k_j | factor[r]·(q_i·k_j) | sum_c q_ic k_jc w[r]_c        the first form without factor and w
 //   C_ij  = s_ij | C_ij + s_ij             running scores of the pair's type: raw, before the mask (ScoreMode)
 //   p_i   = softmax_j(c·C_ij) over the visible j of both key sets       c = 1, or 1/(layer+1): running mean
 //   out_i = sum_j dropout(p_ij) (v_j + rel_v[r])                        dropout is not renormalised
@@ -71,59 +71,58 @@ struct AttentionBackward {
 //   q                   [queries, N, D]
 //   keys[t].k, .v       [keys of set t, N, D]
 //   rel, rel_k, w, rel_v [R, N, D]; rel_bias, factor [R, N]        each may be absent (RelativeTable); [R, D] and [R]
-//                       where heads share them; of a type without labels q·k and v alone are left
+//                       where heads share them; for a type without labels only q·k and v remain
 //   scores[t]           ScoreMode none: this type carries no scores, C = s
 //   out =               [queries, N, D]
 //   lse =               [N, queries]           log-sum-exp of the logits, saved for backward
-//   Offsets of the examples, radius and labels come inside `tiles`, built once per batch.
-// Memory: rows, tables, scores, lse, gradients and scratch lie on the device; tiles and sample_ordinals on the host.
-//   Labels are listed in the tiles, or follow from the pair's distance (distance_labels.h).
+//   Offsets of the examples, radius and labels are part of `tiles`, built once per batch.
+// Memory: rows, tables, scores, lse, gradients and scratch are on the device; tiles and sample_ordinals on the host.
+//   Labels are listed in the tiles or computed from the pair's distance (distance_labels.h).
 // Rules: a query with no visible key gives out = 0, lse = -inf and no gradient. At masked pairs scores hold any finite
 //   value. |s| or |C| above kScoreLimit, or s not a number, at a visible pair of a type that carries scores is an
-//   Error. D >= 1. The same bits for any thread count and any batch neighbours: work is divided at fixed places,
+//   Error. D >= 1. The same bits for any thread count and any batch neighbours: work is divided at fixed positions,
 //   counted from the example's first token.
-// Cost: O(N*D*(visible pairs + queries*R)) time; rel_k and w in columns with several labels some 4 and 8 times that of
-//   q·k. Memory: lse, and scratch: on the CPU per thread one task's keys and
-//   values and the logits of 16 queries; with Partition::keys one partial output row per query and key split. Nothing
-//   of size queries*keys.
+// Cost: O(N*D*(visible pairs + queries*R)) time; in columns with several labels rel_k and w cost about 4 and 8 times as
+//   much as q·k. Memory: lse and scratch. Scratch on the CPU holds, per thread, one task's keys and values and the
+//   logits of 16 queries; with Partition::keys also one partial output row per query and key split. Nothing has size
+//   queries*keys.
 // Source: etc-core 5.1, 5.3 (ETC, "global-local attention"), 9.2 (RealFormer, equations of section 3);
 //   relative-positions 3 to 8 (rel, rel_v: Shaw et al.; rel_k, factor, w: Huang et al., methods 1 to 4).
 void attention_forward(Device device, const AttentionForward& args);
 
-// The number type in which forward and backward with this table can multiply, where `wanted` is asked for: the CPU's
-// kernels in bf16 take no relative vectors of keys, of products or of values.
+// The compute type that forward and backward use with this table when `wanted` is requested: fp32 instead of bf16 where
+// the table has rel_k, w or rel_v and the device's bf16 kernels do not support them (the CPU's do not).
 ComputeType compute_of(Device device, ComputeType wanted, const RelativeTable& table);
 
-// Rows a table may have for kernels that read a byte for each pair of a mixed column, labels by distance included.
+// The most table rows for kernels that read one byte per pair of a mixed column, labels by distance included.
 inline constexpr std::int64_t kMostListedLabels = 256;
 
-// Whether a pair's vectors are read from tables, or its pattern is its head's own: kernels of GPUs multiply such calls in
-// fp32.
+// Whether GPU kernels must process the call pair by pair, in fp32: it has rel_k, factor, w or rel_v, a table of more
+// than kMostListedLabels rows, or tiles per head.
 bool is_pairwise(const AttentionInputs& inputs);
 
-// The type in which q, k and v are best given to a call with these sizes, tables and tiles (the rows need not be set):
-// bf16 where the device's kernels multiply in bf16 and read such rows. out and the gradients are then rounded as they
-// are written.
+// The preferred type of q, k and v for a call with these sizes, tables and tiles (the rows need not be set): bf16 where
+// the device's kernels multiply in bf16 and read bf16 rows. out and the gradients are then rounded as they are written.
 ElementType row_type(Device device, const AttentionInputs& inputs);
 
-// Gradients of the above; with m_ij = q_i·k_j the two lines of factor and w are absent, e_ij = 1 and w = 1.
+// Gradients of the above. With m_ij = q_i·k_j dfactor and dw are absent, e_ij = 1 and w = 1.
 //   ds_ij = p_ij (dropout'_ij dout_i·(v_j + rel_v[r]) - dout_i·out_i) c        at visible pairs, else 0
 //   dC_ij = ds_ij | dC_ij + ds_ij      (ScoreGradientMode first | inner);  without scores dC = ds
-//   g_ij  = scale·dC_ij,  e_ij = factor[r],  sums over r go over the pairs with that label
+//   g_ij  = scale·dC_ij,  e_ij = factor[r];  gradients of row r sum over the pairs with label r
 //   dq_i  = sum_j g_ij (e_ij w[r]⊙k_j + rel[r])           dk_j = sum_i g_ij (e_ij w[r]⊙q_i + rel_k[r])
 //   dv_j  = sum_i dropout(p_ij) dout_i                    drel_v[r] += sum dropout(p_ij) dout_i
 //   drel[r] += sum g_ij q_i      drel_k[r] += sum g_ij k_j      drel_bias[r] += sum g_ij
 //   dfactor[r] += sum g_ij q_i·k_j      dw[r] += sum g_ij q_i⊙k_j
 //   C_ij  = C_ij - s_ij                if rewind
 // Shapes: dq = [queries, N, D];  dkeys[t] = [keys of set t, N, D];  tables' gradients as the tables.
-// Rules: inputs, dropout, compute, out and lse are those of the forward. A type that carries scores reads p from C of
-//   this layer, not from q·k. In bf16 the operands of all products are rounded, p and ds too; p itself, ds and their sums
-//   for the tables are fp32. Parameter gradients are summed over a fixed partition in a fixed order.
-// Cost: 5 products of the size of the forward's 2; scratch: partial sums, of keys that several tasks see, of dq where
-//   keys are split, and of the tables.
+// Rules: inputs, dropout, compute, out and lse are those of the forward. A type that carries scores computes p from C
+//   of this layer, not from q·k. In bf16 the operands of all products are rounded, including p and ds; the sums for the
+//   tables use p and ds in fp32. Parameter gradients are summed over a fixed partition in a fixed order.
+// Cost: 5 products of the size of the forward's 2. Scratch holds partial sums: dk and dv of keys that several tasks
+//   see, dq where keys are split, and the tables' gradients.
 void attention_backward(Device device, const AttentionBackward& args);
 
-// Bytes of scratch a call needs on this device with the present thread count; q, k, v … need not be set yet.
+// Bytes of scratch that a call needs on this device with the current thread count; q, k, v … need not be set yet.
 std::int64_t attention_forward_scratch_bytes(Device device, const AttentionInputs& inputs);
 std::int64_t attention_backward_scratch_bytes(Device device, const AttentionInputs& inputs);
 

@@ -10,12 +10,12 @@ namespace etc::sparse {
 
 namespace {
 
-// Checks look at places and sizes only.
+// Checks use pointers and sizes only.
 Rows read_only(const MutableRows& rows) {
   return {rows.data, rows.stride, rows.rows, rows.bf16};
 }
 
-// Without a backend there is no kernel either, which its slot tells.
+// Without a backend there is no kernel; the kernel slot reports that later.
 bool joins_in_bf16(Device device) {
   const Backend* const backend = find_backend(device);
   return backend == nullptr || backend->joins_in_bf16;
@@ -24,7 +24,7 @@ bool joins_in_bf16(Device device) {
 }  // namespace
 
 ComputeType compute_of(Device device, ComputeType wanted, const RelativeTable& table) {
-  // They multiply keys, or weights, that the CPU's kernels in bf16 have rounded or not kept.
+  // These parts need fp32 keys or weights, which the CPU's bf16 kernels have rounded or do not keep.
   const bool by_pair = table.key_vectors != nullptr || table.products != nullptr || table.value_vectors != nullptr;
   return wanted == ComputeType::bf16 && by_pair && !joins_in_bf16(device) ? ComputeType::fp32 : wanted;
 }
@@ -40,7 +40,7 @@ void AttentionChecks::sizes() const {
 }
 
 void AttentionChecks::rows(const char* name, const char* type, const Rows& rows, std::int64_t expected) const {
-  // "q" of the queries, "k of l2g" of a key set: the name a caller knows it by.
+  // "q" for queries, "k of l2g" for a key set: the name that the caller knows.
   const std::string full = *type == '\0' ? name : std::string(name) + " of " + type;
   const char* const letter = *type == '\0' ? "queries" : "keys";
   if (rows.rows != expected) {
@@ -98,7 +98,7 @@ void AttentionChecks::scale(float given) const {
 }
 
 void AttentionChecks::table(const RelativeTable& table) const {
-  // Each part may be missing; what is there must have a row for every label.
+  // Each part may be absent; a part that is present must have a row for every label.
   if (!table.adds() && !table.joins()) return;
   if (table.labels < 1 || table.labels > kMostLabels) {
     fail(tiles.op->name, "rel: expected R from 1 to {}, got R={}", kMostLabels, table.labels);
@@ -129,7 +129,7 @@ void AttentionChecks::table_gradients(const RelativeTable& table, const Relative
 }
 
 profiler::Work AttentionChecks::work(int products) const {
-  // Masked pairs cost time but count nothing: rates of different masks can be compared.
+  // Masked pairs cost time but are not counted, so that rates of different masks can be compared.
   const auto pairs = static_cast<double>(tiles.types[0].pairs_of(heads) + tiles.types[1].pairs_of(heads));
   return {2.0 * products * pairs * static_cast<double>(head_size), 0};
 }
@@ -150,7 +150,7 @@ void AttentionChecks::dropout(const DropoutArgs& args) const {
   }
 }
 
-// Scores written past the caches go out as whole 64-byte lines.
+// Non-temporal stores write scores as whole 64-byte cache lines.
 void AttentionChecks::alignment(const char* type, const void* pointer) const {
   if (reinterpret_cast<std::uintptr_t>(pointer) % 64 != 0) {
     fail(tiles.op->name, "scores.{}: expected memory aligned to 64 bytes (Buffer gives it)", type);
@@ -159,7 +159,7 @@ void AttentionChecks::alignment(const char* type, const void* pointer) const {
 
 void AttentionChecks::scores(int t, const TypeScores& scores) const {
   const TypeTiles& type = tiles.types[t];
-  // A type that carries nothing needs no memory.
+  // A type that carries no scores needs no memory.
   if (scores.mode == ScoreMode::none) return;
   const bool half = scores.half != nullptr;
   if (!half && scores.running == nullptr && type.columns > 0) {

@@ -13,7 +13,7 @@
 
 namespace etc::sparse {
 
-// What an operator's tensors are checked against.
+// The sizes against which an operator's tensors are checked.
 struct AttentionChecks {
   const AttentionTiles& tiles;
   std::int64_t heads, head_size;              // N, D
@@ -30,18 +30,19 @@ struct AttentionChecks {
 
   void scale(float given) const;
 
-  // A table must know every label it is asked for.
+  // A table must have a row for every label.
   void table(const RelativeTable& table) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
-  // bf16 with a table the device takes in it, or fp32.
+  // Throws Error unless compute is fp32, or bf16 with a table that the device supports in bf16.
   void compute(Device device, const AttentionInputs& inputs) const;
 
   // Running scores of key set t.
   void scores(int t, const TypeScores& scores) const;
   void scores(int t, const TypeScoreGradients& scores) const;
 
-  // Useful operations of `products` products over the visible pairs of both key sets: 2·D per pair and product.
+  // Useful floating-point operations of `products` products over the visible pairs of both key sets: 2·D per pair and
+  // product.
   profiler::Work work(int products) const;
 
  private:
@@ -49,13 +50,13 @@ struct AttentionChecks {
   void alignment(const char* type, const void* pointer) const;
 };
 
-// A visible pair's score or running sum left the range of C or is not a number: of weights that diverge.
+// A visible pair's score or running sum is out of the range of C or not a number, because the model diverges.
 class ScoresOutOfRange : public Error {
  public:
   using Error::Error;
 };
 
-// Throws ScoresOutOfRange, of a call with these scores.
+// Throws ScoresOutOfRange for this operator, type and layer.
 [[noreturn]] void fail_scores_out_of_range(const char* op, AttentionType type, std::int64_t layer);
 
 }  // namespace etc::sparse

@@ -23,7 +23,7 @@ AttentionChecks checked_queries_and_keys(const AttentionInputs& in) {
   return checks;
 }
 
-// Throws Error unless C belongs to this layer, and to a head that has the same pairs.
+// Throws Error unless C belongs to this layer and the compared heads have the same pairs.
 void check_scores(const AttentionStatistics& args, const AttentionChecks& checks) {
   const char* const op = args.inputs.tiles->op->name;
   for (int t = 0; t < kKeySets; ++t) {

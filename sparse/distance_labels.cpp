@@ -9,7 +9,7 @@ namespace etc::sparse {
 
 namespace {
 
-constexpr std::int64_t kBeyond = kGroup - 1;  // distances a column has beyond that of its first query
+constexpr std::int64_t kBeyond = kGroup - 1;  // distances of a column in addition to that of its first query
 
 void check(const TypeTiles& tiles, const DistanceMap& map, const std::vector<std::int64_t>& shifts) {
   const char* const type = tiles.type.name;
@@ -44,7 +44,8 @@ void label_by_distance(TypeTiles& tiles, const DistanceMap& map, std::vector<std
   }
   own.codes = Buffer<std::uint32_t>(distances + kBeyond, Purpose::labels);
   own.lanes = Buffer<std::int32_t>(distances + 2 * kBeyond, Purpose::labels);
-  // Falling distances: the queries of a group, whose distances to a key fall, are neighbours in rising order.
+  // In descending order of distance: within a group a later query has a smaller distance to the key, so the labels of
+  // queries 0 … 15 are consecutive.
   const std::int64_t farthest = distances + kBeyond - 1;  // right; counted from the map's first distance
   for (std::int64_t n = 0; n < own.lanes.size(); ++n) own.lanes[n] = static_cast<std::int32_t>(row(farthest - n));
   for (std::int64_t at = 0; at < own.codes.size(); ++at) {

@@ -1,13 +1,13 @@
-// Labels that follow from the distance of a pair, its key's position less its query's. Nothing is stored per pair.
+// Labels computed from a pair's distance (key position minus query position). Nothing is stored per pair.
 //
 //   label_ij = rows[clip(distance_ij, first, first + size - 1) - first]
 //
-// A column of a group of kGroup queries has the distances d, d-1, … d-15 (d: that of the group's first query). Where
-// all of them have one label, as in far columns of clipped distances, the column has one code; elsewhere the code says
-// where the kGroup labels lie one after the other in a list of all distances, from the farthest right to the left:
+// A column of a group of kGroup queries has the distances d, d-1, … d-15, where d is the distance to the group's first
+// query. If all of them have the same label, as in far columns of clipped distances, the column's code is that label.
+// Otherwise the code is the start of the kGroup consecutive labels in a list of all distances in descending order:
 //
-//   distances        … 3  2  1  0 -1 -2 -3 …          lanes   rows of them, the ends repeated
-//   column, d = 2         [2  1  0 -1 -2 … -13]               kGroup neighbours from there on
+//   distances        … 3  2  1  0 -1 -2 -3 …          lanes   their table rows; the first and last are repeated
+//   column, d = 2         [2  1  0 -1 -2 … -13]               kGroup consecutive entries from there on
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace etc::sparse {
 
-// A row of the relative tables for every distance; farther ones take those of the ends.
+// The table row of every distance; distances outside the map use its first or last row.
 struct DistanceMap {
-  std::int64_t first = 0;           // the least distance with a row of its own
+  std::int64_t first = 0;           // the smallest distance in the map
   std::vector<std::uint32_t> rows;  // [distances], by distance from `first` on
 };
 

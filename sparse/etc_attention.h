@@ -1,5 +1,5 @@
-// The attention types and operators of ETC ("global-local attention"). Kernels do not include this: another model
-// declares its own the same way.
+// The attention types and operators of ETC ("global-local attention"). Kernels do not include this file; another model
+// declares its own operators in the same way.
 #pragma once
 
 #include <array>

@@ -68,7 +68,7 @@ void check_inputs(const PerformerInputs& in) {
   check_pointer("projection", in.projection, in.features * in.head_size);
 }
 
-// Operations of so many products of rows with the projection or the sums.
+// Operations of `products` products of rows with the projection or the sums.
 profiler::Work work(const PerformerInputs& in, double products) {
   return {products * static_cast<double>(in.query_offsets[in.examples] + in.key_offsets[in.examples]) *
               static_cast<double>(in.heads * in.features * in.head_size),

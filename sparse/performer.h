@@ -1,5 +1,5 @@
-// Linear attention with positive random features (FAVOR+, "Rethinking Attention with Performers"): an operator of its
-// own, since it has no scores. Forward and backward; time and memory grow with the length, not with its square.
+// Linear attention with positive random features (FAVOR+, "Rethinking Attention with Performers"). It is a separate
+// operator because it has no scores. Forward and backward; time and memory are linear in the length.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct PerformerInputs {
   std::int64_t features = 0;                    // m
   Rows q;                                       // [queries, N, D]
   Rows k, v;                                    // [keys, N, D]
-  const float* projection = nullptr;            // [m, D], of all heads (performer_projection.h draws it)
+  const float* projection = nullptr;            // [m, D], shared by all heads (performer_projection.h draws it)
   std::int64_t examples = 0;                    // B
   const std::int64_t* query_offsets = nullptr;  // [B+1]
   const std::int64_t* key_offsets = nullptr;    // [B+1]; causal: equal to query_offsets
-  bool causal = false;                          // a token sees itself and what is before it
-  bool stabilised = true;                       // false: the bare formula, which overflows for large inputs
+  bool causal = false;                          // a token sees itself and earlier tokens
+  bool stabilised = true;                       // false: the plain formula, which overflows for large inputs
 };
 
 struct PerformerForward {
@@ -44,7 +44,7 @@ struct PerformerBackward {
   void* scratch = nullptr;  // performer_backward_scratch_bytes, 64-byte aligned
 };
 
-// Attention of every query over all keys of its example, or over those up to its own, with features in place of exp(q·k).
+// Attention of every query over all keys of its example (causal: up to its own), with features instead of exp(q·k).
 //   x'    = x D^(-1/4),  u_r(x) = w_r·x',  h(x) = |x'|^2 / 2                  w: rows of the projection
 //   f(q_i) = exp(u - h - max_r u_r(q_i)) + 1e-6                               per query
 //   f(k_j) = exp(u - h - max_{j,r} u_r(k_j)) + 1e-6                           per example and head
@@ -53,24 +53,24 @@ struct PerformerBackward {
 // Not stabilised: without maxima and 1e-6. The published 1/sqrt(m) of both features cancels and is left out.
 // Rules: an example without keys gives out = 0, den = 0 and no gradient. No masks, labels, relative tables, dropout or
 //   running scores: there are no pairs. The same bits for any thread count and any batch neighbours: maxima are taken
-//   per example, sums run over chunks of 512 rows counted from the example's first. Causal and stabilised, a key behind
-//   a query reaches it through the common maximum, that is through 1e-6 alone.
-// Cost: 8*N*m*D operations per token, causal about 12. Memory: state, N*m*(D+1) floats per example, causal per chunk of
-//   512 tokens; scratch as much per chunk, and the features of 64 rows per thread, on a GPU per chunk.
-// Throws Error "performer: …" on N, D, m < 1, offsets that do not begin at 0 or that fall, causal with unequal offsets, rows
-//   that do not match the batch, strides below N*D, and missing arrays.
+//   per example, sums run over chunks of 512 rows counted from the example's first. With causal and stabilised, a later
+//   key still influences a query through the common maximum, but only by the added 1e-6.
+// Cost: 8*N*m*D operations per token, causal about 12. Memory: state, N*m*(D+1) floats per example (causal: per chunk
+//   of 512 tokens); scratch, as much per chunk, and the features of 64 rows per thread (on a GPU per chunk).
+// Throws Error "performer: …" on N, D, m < 1, offsets that do not start at 0 or that decrease, causal with unequal
+//   offsets, rows that do not match the batch, strides below N*D, and missing arrays.
 // Source: Choromanski et al. 2021, equations 2-6, and the published program for the stabiliser.
 void performer_forward(Device device, const PerformerForward& args);
 
-// Gradients of the above, those through the maxima included.
+// Gradients of the above, including those through the maxima.
 // Rules: inputs, out, denominators and state are those of the forward.
-// Cost: 8 products of the size of the forward's 4, causal 12; scratch: the sums of every chunk.
+// Cost: 8 products (causal: 12) of the size of the forward's 4; scratch holds the sums of every chunk.
 void performer_backward(Device device, const PerformerBackward& args);
 
 // Floats of `state`; q, k, v and the projection need not be set yet. The same on every device.
 std::int64_t performer_state_floats(const PerformerInputs& inputs);
 
-// Bytes of scratch a call needs on this device with the present thread count.
+// Bytes of scratch that a call needs on this device with the current thread count.
 std::int64_t performer_forward_scratch_bytes(Device device, const PerformerInputs& inputs);
 std::int64_t performer_backward_scratch_bytes(Device device, const PerformerInputs& inputs);
 

@@ -1,4 +1,4 @@
-// Where the sums of linear attention lie: chunks of an example's rows, and the state that forward leaves for backward.
+// Memory layout of linear attention: chunks of an example's rows, and the state that forward saves for backward.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace etc::sparse {
 
-inline constexpr std::int64_t kChunkRows = 512;  // rows of a task; their sums are one slot
-inline constexpr std::int64_t kLineFloats = 16;  // vectors of any instruction set, lines of memory
+inline constexpr std::int64_t kChunkRows = 512;  // rows of a task; their sums use one slot
+inline constexpr std::int64_t kLineFloats = 16;  // a cache line, and a multiple of every instruction set's vector
 
-// Sizes of a call, padded to whole lines: what lies beyond is 0.
+// Sizes of a call, padded to whole cache lines; the padding is 0.
 struct PerformerSizes {
   std::int64_t heads, head_size, features, stride, padded;
 
@@ -24,17 +24,17 @@ struct PerformerSizes {
         stride(round_up(in.head_size, kLineFloats)),
         padded(round_up(in.features, kLineFloats)) {}
 
-  // Of sum_j f(k_j) v_jT [padded, stride], and behind it sum_j f(k_j) [padded]; or of their gradients.
+  // Floats of sum_j f(k_j) v_jT [padded, stride] followed by sum_j f(k_j) [padded], or of their gradients.
   std::int64_t sum_floats() const { return padded * (stride + 1); }
 };
 
 // One chunk of one head of an example.
 struct Chunk {
   std::int64_t example = 0, head = 0, index = 0;
-  std::int64_t first_row = 0, rows = 0;  // of the batch
+  std::int64_t first_row = 0, rows = 0;  // first_row: within the batch
 };
 
-// The chunks of one side of a batch, numbered by example, head and position: the order in which their sums are added.
+// The chunks of a batch's queries or keys, numbered by example, head and position. Their sums are added in this order.
 class ChunkList {
  public:
   ChunkList(const std::int64_t* offsets, std::int64_t examples, std::int64_t heads) : heads_(heads) {
@@ -55,7 +55,7 @@ class ChunkList {
   std::int64_t slot(std::int64_t example, std::int64_t head, std::int64_t index) const {
     return firsts_[static_cast<std::size_t>(example)] + head * chunks(example) + index;
   }
-  // Of task number `slot`.
+  // The chunk of task number `slot`.
   Chunk chunk(std::int64_t slot) const {
     const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), slot);
     const std::int64_t b = after - firsts_.begin() - 1, number = slot - firsts_[static_cast<std::size_t>(b)];
@@ -77,8 +77,8 @@ class ChunkList {
   std::vector<std::int64_t> firsts_{0};  // [B+1]: each example's first slot
 };
 
-// The state: per example and head the maximum of its keys, then the sums, of all keys, or if causal of the keys before
-// each chunk.
+// The state: per example and head the maximum over its keys, followed by the sums over all keys (causal: over the keys
+// before each chunk).
 struct PerformerState {
   PerformerSizes sizes;
   ChunkList keys;

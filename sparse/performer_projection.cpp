@@ -11,7 +11,7 @@ namespace etc::sparse {
 
 namespace {
 
-constexpr std::uint64_t kStream = 0x706572666f726dull;  // apart from every other use of a seed
+constexpr std::uint64_t kStream = 0x706572666f726dull;  // distinct from all other uses of a seed
 
 // (0, 1) on a grid of 2^-53, from two words.
 double uniform(std::uint32_t high, std::uint32_t low) {
@@ -19,7 +19,7 @@ double uniform(std::uint32_t high, std::uint32_t low) {
   return (static_cast<double>(bits) + 0.5) * 0x1p-53;
 }
 
-// Standard normal number `column` of row `row` of a stream (Box and Muller).
+// Standard normal number `column` of row `row` of a stream (Box-Muller transform).
 double normal(std::uint64_t stream, std::uint32_t kind, std::int64_t row, std::int64_t column) {
   const Philox4 bits = philox({static_cast<std::uint32_t>(column), static_cast<std::uint32_t>(row), kind, 0}, stream);
   const double radius = std::sqrt(-2.0 * std::log(uniform(bits[0], bits[1])));
@@ -32,10 +32,10 @@ double dot(const double* a, const double* b, std::int64_t size) {
   return sum;
 }
 
-// Makes row `last` of `rows` orthogonal to those before and of length 1.
+// Makes row `last` of `rows` orthogonal to the rows before it, with length 1.
 void orthonormalise(std::vector<double>& rows, std::int64_t last, std::int64_t size) {
   double* const own = rows.data() + last * size;  // [D]
-  // Once leaves what rounding left of the rows before; twice is enough.
+  // One pass leaves rounding errors along the other rows; two passes are enough.
   for (int pass = 0; pass < 2; ++pass) {
     for (std::int64_t before = 0; before < last; ++before) {
       const double* const other = rows.data() + before * size;  // [D]

@@ -11,7 +11,7 @@ std::int64_t bytes_of(const Buffer<T>& buffer) {
   return buffer.size() * static_cast<std::int64_t>(sizeof(T));
 }
 
-// A buffer's numbers for the host to read: a copy only of what lies elsewhere.
+// Host access to a buffer's numbers; copies the buffer only if it is on another device.
 template <typename T>
 class OnHost {
  public:
@@ -38,14 +38,14 @@ ScoreState::ScoreState(const ScoreOptions& options, const ScoredOperators& opera
   if (half && (options.training || options.device != Device::cpu)) {
     fail("scores", "fp16: offered for inference on the CPU (backward needs the exact sums of int32)");
   }
-  // Uninitialised: forward of layer 0 writes every place before anything reads it.
+  // The buffers are uninitialised: forward of layer 0 writes every element before it is read.
   for (const AttentionTiles* tiles : operators) {
     Held& held = operators_.emplace_back();
     held.op = tiles->op;
     for (int t = 0; t < kKeySets; ++t) {
       Carried& own = held.types[t];
       own.tiles = &tiles->types[t];
-      // Types are the model's: their indices say which of them the options switch on.
+      // The options are indexed by the model's type indices.
       const auto index = static_cast<std::size_t>(own.tiles->type.index);
       own.carries = index < options.types.size() && options.types[index];
       if (!own.carries) continue;
@@ -61,7 +61,7 @@ ScoreState::ScoreState(const ScoreOptions& options, const ScoredOperators& opera
 }
 
 ScoreState::Held& ScoreState::held(const AttentionOperator& op) {
-  // A handful at most: no map needed. Operators are told apart by their address, which a model has once.
+  // There are only a few operators, so no map is needed. An operator is identified by the address of its object.
   for (Held& held : operators_) {
     if (held.op == &op) return held;
   }
@@ -88,7 +88,7 @@ bool ScoreState::carries(AttentionType type) const {
 }
 
 float ScoreState::logit_scale(std::int64_t layer) const {
-  // Of the sum over layers 0 … layer the logits are the mean.
+  // The running mean divides the sum over layers 0 … layer by their number.
   return options_.running_mean ? 1.0f / static_cast<float>(layer + 1) : 1.0f;
 }
 
@@ -96,7 +96,7 @@ LayerScores ScoreState::scores_of(Held& held, std::int64_t layer, ScoreMode mode
   LayerScores scores;
   for (std::size_t t = 0; t < scores.size(); ++t) {
     Carried& own = held.types[t];
-    // The others keep mode none: their logits are s.
+    // Types that carry no scores keep mode none: their logits are s.
     if (own.carries)
       scores[t] = {mode, own.running.data(), logit_scale(layer), static_cast<int>(layer), own.half.data()};
   }
@@ -112,7 +112,7 @@ void ScoreState::check_layer(const char* who, const char* what, std::int64_t lay
 LayerScores ScoreState::forward(std::int64_t layer, const AttentionOperator& op) {
   Held& own = held(op);
   check_layer(op.name, "forward", layer);
-  // Layers in order, each once; backward gives them back in reverse.
+  // Forward visits each layer once, in order; backward visits them in reverse.
   if (own.walking_back || own.finished || own.layer != layer - 1) {
     fail("scores",
          "{}: forward of layer {}: expected the running scores of layer {}, they hold layer {}{} (one state serves one "
@@ -123,8 +123,8 @@ LayerScores ScoreState::forward(std::int64_t layer, const AttentionOperator& op)
   ScoreMode mode = layer == 0 ? ScoreMode::write : ScoreMode::add;
   // Whether anything reads C after this layer: the next one, a backward, or an export.
   const bool kept = options_.training || options_.keep_last || layer + 1 < options_.layers;
-  // Nothing will read C. A model of one layer writes it all the same: unwritten scores are not rounded to C's step, and
-  // inference must have the bits of training.
+  // Nothing will read C. A model of one layer writes C nevertheless: scores that are not written are not rounded to C's
+  // step, and inference must give the same bits as training.
   if (!kept && layer > 0) mode = ScoreMode::add_unkept;
   if (kept) {
     own.layer = layer;
@@ -137,7 +137,7 @@ LayerScores ScoreState::forward(std::int64_t layer, const AttentionOperator& op)
 LayerScores ScoreState::recompute(std::int64_t layer, const AttentionOperator& op) {
   Held& own = held(op);
   check_layer(op.name, "recomputation", layer);
-  // C of exactly this layer, or recomputed logits would be another layer's.
+  // C must belong to exactly this layer, otherwise the recomputed logits would be those of another layer.
   if (own.layer != layer) {
     fail("scores",
          "{}: recomputation of layer {}: the running scores hold layer {} (recompute from the last layer down)",
@@ -167,10 +167,10 @@ LayerScoreGradients ScoreState::backward(std::int64_t layer, const AttentionOper
     if (!type.carries) continue;
     scores[t] = {last ? ScoreGradientMode::first : ScoreGradientMode::inner, type.running.data(), type.gradient.data(),
                  logit_scale(layer),
-                 // rewind: below layer 0 there is nothing to go back to
+                 // rewind: there is no layer below layer 0
                  layer > 0, static_cast<int>(layer)};
   }
-  // The kernel rewinds C; from here on it is the layer's below.
+  // The kernel rewinds C; from here on C belongs to the layer below.
   own.layer = layer - 1;
   own.walking_back = layer > 0;
   return scores;
@@ -204,7 +204,7 @@ void ScoreState::import_running(std::int64_t layer, const std::vector<const floa
       if (index >= external.size() || external[index] == nullptr) {
         fail("scores", "scores.{}: import: expected values, got null", own.tiles->type.name);
       }
-      // Rounded on the host, then copied: C may lie on a device.
+      // Rounded on the host, then copied, because C may be on a device.
       Buffer<ScoreElement> values(own.running.size(), Purpose::scores);
       import_scores(*own.tiles, options_.heads, external[index], values.data());
       copy_bytes(own.running.device(), own.running.data(), Device::cpu, values.data(), bytes_of(values));

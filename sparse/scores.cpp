@@ -20,17 +20,17 @@ std::int64_t example_pairs(const TypeTiles& tiles, std::int64_t b) {
   return queries * (tiles.key_offsets[at + 1] - tiles.key_offsets[at]);
 }
 
-// Calls visit(element inside, element outside, visible) for every pair that has a place in both forms.
+// Calls visit(internal index, external index, visible, head) for every pair that exists in both forms.
 template <typename Visit>
 void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
   const bool window = tiles.window;
-  std::int64_t example_base = 0;  // of example b, outside
+  std::int64_t example_base = 0;  // of example b, in the external form
   for (std::int64_t b = 0; b < tiles.examples(); ++b) {
     const auto at = static_cast<std::size_t>(b);
     const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
     const std::int64_t keys = tiles.key_offsets[at + 1] - tiles.key_offsets[at];
     const std::int64_t row = window ? tiles.width() : keys, first = tiles.first_position(b);
-    // A window is one tensor over all tokens, the others one tensor per example.
+    // A window type is one external tensor over all tokens, the other types have one tensor per example.
     const std::int64_t head_stride = window ? tiles.queries() * row : queries * row;
     const std::int64_t base = window ? tiles.query_offsets[at] * row : example_base;
     example_base += heads * example_pairs(tiles, b);
@@ -38,20 +38,20 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
     parallel_for(tiles.heads * groups, [&](std::int64_t number) {
       const std::int64_t group_in_example = number % groups, first_head = number / groups;
       const std::int64_t group = tiles.first_group(first_head) + tiles.group_offsets[at] + group_in_example;
-      // The heads these tiles are of.
+      // The heads that these tiles belong to.
       const std::int64_t end_head = tiles.heads == 1 ? heads : first_head + 1;
       const std::int64_t first_query = group_in_example * kGroup;
-      // Only what is inside: pairs without a place keep the zeros outside was filled with.
+      // Only stored pairs; the others keep the zeros with which the external form was filled.
       for (std::int64_t r = tiles.run_offsets[group]; r < tiles.run_offsets[group + 1]; ++r) {
         const TileRun& run = tiles.runs[r];
         for (std::int64_t j = 0; j < run.keys && run.first_key + j < keys; ++j) {
           for (std::int64_t i = 0; i < std::min<std::int64_t>(kGroup, queries - first_query); ++i) {
             const std::int64_t query = first_query + i, key = run.first_key + j;
             const std::int64_t place = window ? key - first - query + tiles.before : key;
-            // A group's keys reach further than each of its queries sees.
+            // A group's keys cover the union of its queries' windows.
             if (place < 0 || place >= row) continue;
             const bool visible = (tiles.visible[run.column + j] >> i) & 1;
-            // Heads innermost: their places are far apart, but the pair is found once.
+            // The head loop is innermost: memory accesses are far apart, but the pair's indices are computed once.
             for (std::int64_t head = first_head; head < end_head; ++head) {
               visit((tiles.first_column(head) + run.column + j) * kGroup + i,
                     base + head * head_stride + query * row + place, visible, head);
@@ -101,7 +101,7 @@ void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* insi
 }
 
 void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* external, ScoreElement* inside) {
-  // Places no external element stands for (beyond the window, masked keys of a step) are 0.
+  // Elements without an external counterpart (beyond the window, masked keys of a step) are 0.
   std::fill_n(inside, score_elements(tiles, heads), ScoreElement{0});
   for_each_pair(tiles, heads, [&](std::int64_t in, std::int64_t out, bool visible, std::int64_t head) {
     const float value = external[out];

@@ -1,9 +1,10 @@
-// Storage of one type's running scores C (and their gradient dC), and its exchange with the external form.
+// Storage of one type's running scores C (and their gradient dC), and conversion to and from the external form.
 //
-// Inside: [N, columns, kGroup], columns as in visible_tiles.h: one 64-byte line holds one key against the 16 queries of
-// a group; pairs of unseen tiles have no place at all. Outside (tests, `etc encode`, analysis; rows are queries):
-//   l2l [N, T, W] · l2g per example [N, L, G] · g2g per example [N, G, G] · g2l per example [N, G, L], examples one
-//   after the other. Pairs without a place inside, and window entries outside the example, are 0 outside.
+// Internal form: [N, columns, kGroup], columns as in visible_tiles.h: one 64-byte cache line holds one key against the
+// 16 queries of a group; invisible tiles are not stored. In the external form (tests,
+// `etc encode`, analysis) rows are queries, and examples follow one another:
+//   l2l [N, T, W] · l2g per example [N, L, G] · g2g per example [N, G, G] · g2l per example [N, G, L]
+// Pairs that are not stored internally, and window entries outside the example, are 0 in the external form.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,13 @@
 
 namespace etc::sparse {
 
-// Elements of the inside form, in either number type.
+// Elements of the internal form, in either number type.
 std::int64_t score_elements(const TypeTiles& tiles, std::int64_t heads);
 
 // Elements of the external form.
 std::int64_t external_score_elements(const TypeTiles& tiles, std::int64_t heads);
 
-// external = C. Masked pairs inside visible tiles are given as they are: finite, meaning nothing.
+// external = C. Masked pairs within visible tiles are copied as stored: their values are finite but have no meaning.
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const ScoreElement* inside, float* external);
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const HalfScore* inside, float* external);
 // The same for gradients (dC).

@@ -1,4 +1,4 @@
-// The attention type and operator of a dense encoder: tokens of one sequence over that sequence, all of it or a window.
+// The attention type and operator of a dense encoder: tokens attend to their own sequence, all of it or a window.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ inline constexpr AttentionOperator kSelfAttention{
 struct SequenceLabels {
   std::int64_t examples = 0;              // B
   const std::int64_t* offsets = nullptr;  // [B+1]
-  std::int64_t radius = kFull;            // tokens at most so far apart see each other
+  std::int64_t radius = kFull;            // tokens at most this far apart see each other
   std::int64_t relative_labels = 0;       // R; 0: labels only mask
   // [T, 2*radius+1] by distance, kMasked: not seen; null: everything within the radius is seen, no relative term.
-  // With kFull the radius is that of the longest example less 1.
+  // With kFull the radius is the length of the longest example minus 1.
   const std::uint8_t* labels = nullptr;
-  const AttentionOperator* op = &kSelfAttention;  // or another model's, divided by queries
+  const AttentionOperator* op = &kSelfAttention;  // or another model's with Partition::queries
 
   static constexpr std::int64_t kFull = -1;  // every token sees every token of its example
 };
 
-// The radius a batch's tiles have.
+// The radius of a batch's tiles.
 std::int64_t self_radius(const SequenceLabels& labels);
 
 // The tiles of the operator. Throws Error as build_long_tiles does.

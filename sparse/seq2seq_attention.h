@@ -1,8 +1,8 @@
-// The attention types and operators of an encoder-decoder: its encoder's tokens over themselves, its decoder's over
-// themselves and what is before them, and over the encoder's states. Cross attention is that of patterns/cross.h.
+// The attention types and operators of an encoder-decoder: encoder self-attention, causal decoder self-attention, and
+// attention of the decoder to the encoder's states, which is the cross attention of patterns/cross.h.
 //
-// The three types carry scores of their own (translation 2). Encoder and decoder have running scores of their own, too:
-// their layers are counted apart, so indices need only differ within each.
+// Each of the three types carries its own scores (translation 2). Encoder and decoder number their layers separately
+// and have separate running scores, so type indices need to be distinct only within the encoder and within the decoder.
 #pragma once
 
 #include "sparse/patterns/cross.h"
@@ -10,7 +10,7 @@
 namespace etc::sparse {
 
 inline constexpr AttentionType kEncoderSelf{0, "encoder_self"};
-inline constexpr AttentionType kDecoderSelf{2, "decoder_self"};  // beside both types of kCrossAttention
+inline constexpr AttentionType kDecoderSelf{2, "decoder_self"};  // 0 and 1 are the types of kCrossAttention
 
 // Tiles: build_self_tiles.
 inline constexpr AttentionOperator kEncoderSelfAttention{

@@ -1,5 +1,5 @@
-// What builders of tiles share: checks of offsets, and the lists of one type from its labels. For builders, not for
-// those who call them.
+// Code shared by the tile builders: checks of offsets, and building the lists of one type from its labels. Callers of
+// the builders do not need this header.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace etc::sparse {
 
-// What messages call an operator and the two ends of a pair of a type.
+// Names used in messages: the operator, and a type's queries and keys.
 struct TypeNames {
   const char* op;
   const char* query;
   const char* key;
 };
 
-// What sets one type apart from the others of a batch.
+// Input for building one type's tiles.
 struct TypeLabels {
   AttentionType type;
   TypeNames names;
@@ -27,19 +27,19 @@ struct TypeLabels {
   std::int64_t before = 0, after = 0;  // of a window (TypeTiles)
 };
 
-// What one group contributes to a type's lists; columns are counted within it.
+// One group's part of a type's lists; column numbers are relative to the group.
 struct GroupTiles {
   std::vector<TileRun> runs;
   std::vector<std::uint16_t> visible;
-  std::vector<std::uint32_t> label;  // rows of `mixed` likewise
+  std::vector<std::uint32_t> label;  // row numbers of `mixed` are relative to the group, too
   std::vector<std::uint8_t> mixed;
   std::int64_t visible_pairs = 0;
 };
 
-// All groups' lists one after the other, in the order of the groups, into a type that has none yet.
+// Concatenates all groups' lists, in group order, into a type whose lists are empty.
 void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups);
 
-// A copy of offsets [B+1] that start at 0 and do not fall; anything else is an Error.
+// A copy of offsets [B+1]. Throws Error unless they start at 0 and do not decrease.
 std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
                                           std::int64_t examples);
 

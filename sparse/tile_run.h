@@ -1,4 +1,4 @@
-// The units in which visible pairs are listed (visible_tiles.h says how), apart from the lists themselves.
+// The units in which visible pairs are listed; visible_tiles.h has the lists.
 //
 // C++17: device code reads this header.
 #pragma once
@@ -8,9 +8,9 @@
 namespace etc::sparse {
 
 inline constexpr int kGroup = 16;      // queries of a group: one AVX-512 vector, two of AVX2, one tensor-core tile
-inline constexpr int kRunStep = 8;     // runs are whole steps; keys a step has beyond the last one are masked
-inline constexpr int kKeySplit = 512;  // runs of g2g and g2l never cross a multiple of this: the unit of splitting keys
-// Labels of columns from here on stand for a label per query (visible_tiles.h, distance_labels.h).
+inline constexpr int kRunStep = 8;     // runs are whole steps; keys of a step beyond the example's last key are masked
+inline constexpr int kKeySplit = 512;  // with Partition::keys: size of a key split; runs never cross a multiple of it
+// A column label from this value on means one label per query (visible_tiles.h, distance_labels.h).
 inline constexpr std::uint32_t kFirstMixed = 65536;
 inline constexpr std::int64_t kMostLabels = kFirstMixed;  // rows a relative table may have
 

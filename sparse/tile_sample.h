@@ -1,8 +1,8 @@
 // Tiles of labels that have sizes but no values, for counting memory (etc_core/base/counting.h).
 //
-// A long input's labels alone take more memory than many machines have: 11 GB at 300,000 long and 18,750 global tokens.
-// To count what a call with them takes, nothing need read them. Where they are regular, the tiles of a shorter input of
-// the same kind tell what a group of queries contributes.
+// The labels alone of a long input take more memory than many machines have: 11 GB at 300,000 long and 18,750 global
+// tokens. The forecast of a call's memory does not need their values. Where labels are regular, the tiles of a shorter
+// input of the same kind show how much each group of queries contributes.
 #pragma once
 
 #include "etc_core/base/not_copied.h"
@@ -10,22 +10,23 @@
 
 namespace etc::sparse {
 
-// While it lives, and while counting, label buffers are only reserved, and build_long_tiles and build_global_tiles look
-// at no label: every group of queries gets as many columns, runs and mixed labels as the middle group of the sample has
-// or, where that one sees every key of its example, columns for all keys of its own. Of the calling thread, not nested.
+// During its lifetime, and while counting, label buffers are only reserved, and build_long_tiles and build_global_tiles
+// read no labels: every group of queries gets as many columns, runs and mixed labels as the sample's middle group, or
+// columns for all keys of its example if the middle group sees all keys of the sample. Applies to the calling thread;
+// must not be nested.
 class TileSample : NotCopied {
  public:
   TileSample(const AttentionTiles& long_tiles, const AttentionTiles& global_tiles);  // of one example
   ~TileSample();
 };
 
-// What a group of queries contributes to its type's tiles.
+// Sizes of one group's part of its type's tiles.
 struct GroupSizes {
   std::int64_t columns = 0, runs = 0, mixed_columns = 0, visible_pairs = 0;
   bool whole = false;  // it sees every key of its example
 };
 
-// Of the sample there is; none: labels have values.
+// The sizes from the current TileSample; null without one, when labels have values.
 const GroupSizes* sampled_group(AttentionType type);
 
 }  // namespace etc::sparse

@@ -20,11 +20,11 @@ namespace {
 
 // Labels of one group as columns: columns[key][query], kMasked where a pair does not exist.
 struct GroupLabels {
-  std::int64_t first_key = 0, keys = 0;  // that exist and may be seen
+  std::int64_t first_key = 0, keys = 0;  // existing keys that the group may see
   std::vector<std::uint8_t> columns;     // [keys rounded up to steps, kGroup]
 };
 
-// Where a group lies.
+// Position of a group.
 struct GroupPlace {
   std::int64_t example, first_query, queries, example_keys;  // counted within the example
   std::int64_t first_position;                               // TypeTiles::first_position of the example
@@ -35,7 +35,7 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
   const std::uint8_t* const labels = own.labels;
   const bool window = tiles.window;
   GroupLabels group;
-  // A group's keys are those of any of its queries: of a window that is its width + 15 at most.
+  // A group's keys are the union of its queries' keys: for a window at most its width + 15.
   const std::int64_t first = place.first_position + place.first_query;  // the first query's own key
   const std::int64_t end_key =
       window ? std::min(place.example_keys, first + place.queries + tiles.after) : place.example_keys;
@@ -49,13 +49,13 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
     const std::int64_t begin = window ? std::max(group.first_key, first + i - tiles.before) : 0;
     const std::int64_t end = window ? std::min(place.example_keys, first + i + tiles.after + 1) : place.example_keys;
     std::uint8_t* column = group.columns.data() + (begin - group.first_key) * kGroup + i;
-    // Without labels everything in reach is seen; the label is 0, but nobody looks it up.
+    // Without labels all keys in reach are visible; the label 0 is not used.
     if (labels == nullptr) {
       for (std::int64_t j = begin; j < end; ++j, column += kGroup) *column = 0;
       continue;
     }
     const std::uint8_t* row = labels + label_base + query * (window ? tiles.width() : place.example_keys);
-    // Rows of a window are counted by distance: shifted so that row[key] is the label of a key.
+    // Rows of a window are indexed by distance: shift the pointer so that row[key] is the label of a key.
     if (window) row += tiles.before - first - i;
     for (std::int64_t j = begin; j < end; ++j, column += kGroup) {
       const std::uint8_t label = row[j];
@@ -69,9 +69,9 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
   return group;
 }
 
-// One column into the list: which queries see the key, and with which label.
+// Appends one column to the list: which queries see the key, and with which label.
 void append_column(GroupTiles& out, const std::uint8_t* column, bool relative) {
-  // One pass finds all three: who sees the key, and whether all who do have the same label.
+  // One pass finds the visible queries and whether they all have the same label.
   std::uint32_t visible = 0;
   std::uint8_t lowest = kMasked, highest = 0;
   for (int i = 0; i < kGroup; ++i) {
@@ -87,7 +87,7 @@ void append_column(GroupTiles& out, const std::uint8_t* column, bool relative) {
     out.label.push_back(visible == 0 ? 0u : lowest);
     return;
   }
-  // Labels beyond 255 are rows of `mixed`. Counted within the group; concatenate makes them the type's.
+  // Labels from kFirstMixed on are rows of `mixed`, relative to the group; concatenate makes them relative to the type.
   out.label.push_back(kFirstMixed + static_cast<std::uint32_t>(out.mixed.size()) / kGroup);
   for (int i = 0; i < kGroup; ++i) out.mixed.push_back(column[i] == kMasked ? std::uint8_t{0} : column[i]);
 }
@@ -99,14 +99,14 @@ GroupTiles build_group(const GroupLabels& labels, bool relative, bool split_keys
   bool open = false;  // whether the last run may grow
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::uint8_t* columns = labels.columns.data() + step * kGroup * kRunStep;
-    // A step nobody sees ends the run: neither computed nor stored.
+    // An invisible step ends the run; it is neither computed nor stored.
     const bool seen = std::any_of(columns, columns + kGroup * kRunStep, [](std::uint8_t l) { return l != kMasked; });
     if (!seen) {
       open = false;
       continue;
     }
     const std::int64_t key = labels.first_key + step * kRunStep;
-    // With split keys a run also ends where a task does, so that no run is two tasks'.
+    // With split keys a run also ends at a split boundary, so that each run belongs to one task.
     if (!open || (split_keys && key % kKeySplit == 0)) {
       out.runs.push_back({static_cast<std::int64_t>(out.visible.size()), static_cast<std::int32_t>(key), 0});
     }
@@ -123,7 +123,7 @@ void append(Buffer<T>& to, std::int64_t& used, const std::vector<T>& from) {
   used += static_cast<std::int64_t>(from.size());
 }
 
-// Room for so many runs and mixed columns of `groups` groups, and for tiles.columns columns.
+// Allocates the lists for `groups` groups, `runs` runs, `mixed_columns` mixed columns and tiles.columns columns.
 void make_room(TypeTiles& tiles, std::int64_t groups, std::int64_t runs, std::int64_t mixed_columns) {
   tiles.run_offsets = Buffer<std::int64_t>(groups + 1, Purpose::labels);
   tiles.runs = Buffer<TileRun>(runs, Purpose::labels);
@@ -136,7 +136,7 @@ void make_room(TypeTiles& tiles, std::int64_t groups, std::int64_t runs, std::in
 
 void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t runs = 0, mixed = 0;
-  // Sizes first: the lists are one allocation each, charged to the batch.
+  // Sizes first, so that each list is a single allocation.
   for (const GroupTiles& group : groups) {
     runs += static_cast<std::int64_t>(group.runs.size());
     mixed += static_cast<std::int64_t>(group.mixed.size());
@@ -149,7 +149,7 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t run = 0, column = 0, labels_used = 0, mixed_used = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     tiles.run_offsets[static_cast<std::int64_t>(g)] = run;
-    // Columns were counted within the group.
+    // Column numbers were relative to the group.
     for (TileRun r : groups[g].runs) {
       r.column += column;
       tiles.runs[run++] = r;
@@ -161,13 +161,13 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
     append(tiles.visible, column, groups[g].visible);
     append(tiles.mixed, mixed_used, groups[g].mixed);
   }
-  // The end of the last group.
+  // End of the last group.
   tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
 }
 
 namespace {
 
-// Takes over the lists of consecutive stretches of groups.
+// Concatenates the lists of consecutive ranges of groups.
 void join(TypeTiles& tiles, std::vector<TypeTiles> stretches) {
   std::int64_t groups = 0, runs = 0, mixed = 0;
   for (const TypeTiles& part : stretches) {
@@ -182,7 +182,7 @@ void join(TypeTiles& tiles, std::vector<TypeTiles> stretches) {
   make_room(tiles, groups, runs, mixed);
   std::int64_t group = 0, run = 0, column = 0, row = 0;
   for (TypeTiles& stretch : stretches) {
-    const TypeTiles part = std::move(stretch);  // gone before the next one's copy takes memory
+    const TypeTiles part = std::move(stretch);  // freed before the next one is copied
     for (std::int64_t g = 0; g + 1 < part.run_offsets.size(); ++g)
       tiles.run_offsets[group++] = run + part.run_offsets[g];
     for (std::int64_t r = 0; r < part.runs.size(); ++r) {
@@ -202,8 +202,8 @@ void join(TypeTiles& tiles, std::vector<TypeTiles> stretches) {
   tiles.run_offsets[group] = run;
 }
 
-// How many of the groups from `first` on are built at a time: of many columns few, since until they are joined their
-// lists are in memory twice, and beside the ledger.
+// How many groups from `first` on are built at a time. The number is small if groups have many columns, since until the
+// groups are joined their lists exist twice in memory, and the ledger does not count the second copy.
 std::int64_t stretch_length(const TypeTiles& tiles, const std::vector<GroupPlace>& places, std::int64_t first) {
   constexpr std::int64_t kColumns = 1 << 20;  // 6 bytes of list each
   std::int64_t length = 0, columns = 0;
@@ -215,7 +215,7 @@ std::int64_t stretch_length(const TypeTiles& tiles, const std::vector<GroupPlace
   return length;
 }
 
-// The same sizes without contents, each group after the sample's (tile_sample.h).
+// Allocates lists without contents; every group gets the sizes of the sample's middle group (tile_sample.h).
 void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const GroupSizes& sample, bool split_keys) {
   std::int64_t runs = 0, mixed_columns = 0;
   for (const GroupPlace& place : places) {
@@ -255,7 +255,7 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool s
     const std::int64_t queries = query_offsets[at + 1] - query_offsets[at],
                        keys = key_offsets[at + 1] - key_offsets[at];
     for (std::int64_t q = 0; q < queries; q += kGroup) {
-      // Groups never cross examples: the last one of an example may be short.
+      // Groups never cross examples, so the last group of an example may be short.
       places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys, tiles.first_position(b)});
     }
     tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
@@ -265,7 +265,7 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool s
     take_sizes(tiles, places, *sample, split_keys);
     return tiles;
   }
-  // Groups are independent; their order is restored by concatenate, so threads change nothing.
+  // Groups are independent and concatenate keeps their order, so the result does not depend on threads.
   std::vector<TypeTiles> stretches;
   std::int64_t first = 0;
   do {

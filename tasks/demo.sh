@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The whole way on generated records: sample -> prepare -> train -> eval -> predict -> look. Everything goes to demo/.
-# `./run demo` calls this after the build; to see one step closer, copy its line and run it by hand.
+# The complete workflow on generated records: sample -> prepare -> train -> eval -> predict -> look. Everything goes to
+# demo/. `./run demo` calls this after the build; to examine one step, copy its line and run it by hand.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 etc=build/cpu/etc
 
 step() { printf '\n$ %s\n' "$*"; "$@"; }
 
-# The folder of an earlier demo is made anew; anything else of that name is somebody's.
+# The folder of an earlier demo is replaced; any other folder of that name is refused.
 if [ -e demo ] && [ ! -f demo/made-by-demo ]; then
   echo "demo: the folder demo is not an earlier demo's: rename it, or remove it" >&2
   exit 1
@@ -25,7 +25,7 @@ step $etc eval --model demo/run/best --data demo/dev.h5
 step $etc predict --model demo/run/best --data demo/dev.h5 --output demo/predictions.json
 step $etc predict --model demo/run/best --input demo/sample/dev.json --vocab demo/sample/vocab.txt --show 1
 
-# The loss as numbers, and as a picture where gnuplot is installed: in the terminal and as SVG.
+# The loss as numbers and, if gnuplot is installed, as a plot: in the terminal and as SVG.
 {
   echo step,loss
   grep '"kind":"train"' demo/run/metrics.jsonl | sed -E 's/.*"loss":([^,}]*).*/\1/' >demo/losses

@@ -1,4 +1,4 @@
-// A task that sets some of its model's fresh weights by what the training data do to them.
+// Interface of a task that initialises some of its model's fresh weights from the training data.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ class SetsWeightsFromData {
  public:
   virtual ~SetsWeightsFromData() = default;
 
-  // Called once in a run that begins with fresh weights, before its first step, with the batch's first micro-batch and the
-  // options of that step. Other processes take over the weights of the first one. Returns what it did, for the log; "":
-  // nothing.
+  // Called once in a run that begins with fresh weights, before its first step, with the batch's first micro-batch and
+  // the options of that step. The other processes receive the weights of the first one. Returns a description of what
+  // was done, for the log; "": nothing.
   virtual std::string set_weights(Encoder& encoder, Examples examples, const EncoderInput& input,
                                   const ForwardOptions& options) const = 0;
 };

@@ -1,4 +1,4 @@
-// Logits for those who read numbers.
+// Logits for code that reads their values on the host.
 #pragma once
 
 #include "tasks/task.h"

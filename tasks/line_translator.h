@@ -1,4 +1,4 @@
-// What translates lines of text, as `etc translate` sees it.
+// Interface of a line translator, for `etc translate`.
 #pragma once
 
 #include <cstdint>
@@ -21,60 +21,61 @@ struct LineTranslation {
   double score = 0;  // sum of log-probabilities / length^α
 };
 
-// A line of text, and the text that its translation begins with; empty: any.
+// A line of text, and the prefix that its translation must begin with; empty: any.
 struct SourceLine {
   std::string text, prefix;
 };
 
-// Where a model computes, and in which number type its dense layers and its output layer do; norms, attention (but on
-// devices with bf16 tiles) and the search are fp32 or more.
+// The device of a model, and the number type of its dense layers and its output layer. Norms, attention (except on
+// devices with bf16 tiles) and the search use fp32 or more.
 struct TranslatorCompute {
   Device device = Device::cpu;
   ComputeType type = ComputeType::fp32;
 };
 
-// Gets the translations of a line, best first.
+// Receives the translations of a line, best first.
 using TakeTranslations = std::function<void(const std::vector<LineTranslation>& translations)>;
 
 class LineTranslator {
  public:
   virtual ~LineTranslator() = default;
 
-  // Calls take for each line, in order. A line without a word has no translation, nor has one that is not UTF-8, which
-  // the log says. first_line: the number of the first one, for messages. Throws Error naming a line that is too long, and
-  // one whose prefix is not UTF-8, has special pieces, or is longer than a translation may be, before the first is taken.
+  // Calls take for each line, in order. A line without words has no translation; neither has a line that is not UTF-8,
+  // which the log reports. first_line: the number of the first line, for messages. Before the first line is taken,
+  // throws Error naming a line that is too long, or whose prefix is not UTF-8, has special pieces, or is longer than a
+  // translation may be.
   virtual void translate(std::span<const SourceLine> lines, std::int64_t first_line, const TakeTranslations& take) = 0;
-  virtual std::int64_t most() const = 0;  // translations of a line at most
+  virtual std::int64_t most() const = 0;  // largest number of translations of a line
 
-  // Of all lines so far: pieces, and those that the vocabulary lacks.
+  // Over all lines so far: pieces, and pieces that the vocabulary lacks.
   virtual std::int64_t pieces() const = 0;
   virtual std::int64_t unknown_pieces() const = 0;
 };
 
-// Which models translate, and how.
+// The models to translate with, and how.
 struct TranslatorRequest {
   std::vector<std::filesystem::path> folders;  // of one model, or of an ensemble's
-  std::filesystem::path vocab;                 // in the place of the one that the first folder keeps; empty: that one
-  std::shared_ptr<const Json> options;         // keys that have another value than their default, checked
+  std::filesystem::path vocab;                 // instead of the one in the first folder; empty: that one
+  std::shared_ptr<const Json> options;         // keys whose value differs from the default, checked
   TranslatorCompute compute;
-  // Bytes of the process, or of the device where it computes on one; 0: any. So many sentences are searched together, and
-  // so many translations held, as fit, with the same translations; translate() throws Error naming a line that does not
-  // fit alone, and where the lines themselves do not fit.
+  // Bytes of the process, or of the device that computes; 0: without limit. As many sentences are searched together,
+  // and as many translations held, as fit; the translations do not depend on it. translate() throws Error naming a line
+  // that does not fit alone, and Error when the lines themselves do not fit.
   std::int64_t memory_limit = 0;
-  // Called before each step of a search; what it throws ends translate(). Null: nothing.
+  // Called before each step of a search; an exception it throws ends translate(). Null: nothing.
   std::function<void()> before_step;
 };
 
 // Lines of a text, some at a time; none at its end.
 using NextLines = std::function<std::vector<SourceLine>()>;
 
-// The translator as the task's row of tasks/registry.h holds it.
+// The translator as stored in the task's row of tasks/registry.h.
 struct TranslatorKind {
   Fields options = {};  // of the search; also options (batch_tokens: --batch-tokens)
-  // Null: the task translates nothing.
+  // Null: the task cannot translate.
   std::unique_ptr<LineTranslator> (*open)(const TranslatorRequest& request) = nullptr;
-  // The expected peak of a process that translates all these lines as they come, without the weights. At most: every
-  // translation is taken to be as long as it may be. Throws Error as open() and translate() do.
+  // The expected peak of a process that translates all these lines, without the weights. An upper bound: every
+  // translation is assumed to have the greatest length allowed. Throws Error as open() and translate() do.
   ProcessMemory (*forecast)(const TranslatorRequest& request, const NextLines& next) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// The best answers of every example, on request, beside the official prediction file, which has room for one.
+// The n best answers of every example, on request, in a file beside the official prediction file, which holds only one.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace etc {
 
-// JSON lines {"id": …, "answers": [best, second, …]}, in the order of the calls; an answer's members are the task's
-// own.
+// JSON lines {"id": …, "answers": [best, second, …]}, in the order of the calls; the members of an answer depend on the
+// task.
 class NBestFile {
  public:
   explicit NBestFile(const PredictionRequest& request);  // without n_best_output: does nothing

@@ -1,4 +1,4 @@
-// Where results go: a file that appears whole or not at all, or standard output.
+// Destinations of results: a file written completely or not at all, or standard output.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,8 +12,9 @@
 
 namespace etc {
 
-// Standard output, where every result of a command goes. Throws Error "standard output: cannot write: <why>" (disk
-// full, closed pipe); what is still held back shows at the latest in flush_standard_output(), which main calls.
+// Standard output, to which every result of a command is written. Throws Error "standard output: cannot write: <why>"
+// (disk full, closed pipe); errors of buffered output appear at the latest in flush_standard_output(), which main
+// calls.
 void write_standard_output(std::string_view bytes);
 void flush_standard_output();
 
@@ -24,7 +25,7 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
 
 class Output {
  public:
-  // "-": standard output, written as it comes. Otherwise a file (AtomicFile) that exists only after finish().
+  // "-": standard output, written immediately. Otherwise a file (AtomicFile) that exists only after finish().
   explicit Output(const std::filesystem::path& target);
   void write(std::string_view bytes);  // throws Error (disk full, closed pipe)
   void finish();

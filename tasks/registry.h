@@ -1,5 +1,5 @@
-// The tasks there are: one row each, the top floor of tasks/. The only place that includes the tasks' own headers;
-// whoever works with a task of any kind finds it here or is given it.
+// All tasks, one row each. This is the only place that includes the tasks' own headers; code that works with tasks of
+// any kind looks them up here or is given one.
 #pragma once
 
 #include <memory>
@@ -19,26 +19,26 @@ struct TaskEntry {
   TaskKind task;
   prepare::PreparationKind preparation;
   SampleKind sample;
-  DocumentKind documents = {};     // without `make`: it reads no documents
-  TranslatorKind translator = {};  // without `open`: it translates nothing
+  DocumentKind documents = {};     // without `make`: it cannot read documents
+  TranslatorKind translator = {};  // without `open`: it cannot translate
 };
 
 const std::vector<TaskEntry>& task_entries();
-const TaskEntry* find_task(const std::string& name);  // null: there is none
+const TaskEntry* find_task(const std::string& name);  // null: no such task
 std::vector<std::string> task_names();                // in the order of the rows
 
-// The task of a name: what trains it, what prepares its records. Each throws UsageError with a suggestion.
+// The parts of a task by its name: training and preparation. Each throws UsageError with a suggestion.
 const TaskKind& task_kind(const std::string& name);
 const prepare::PreparationKind& preparation_kind(const std::string& name);
 
 // The key of section `task` that every task has: its name.
 const Fields& task_name_fields();
-// Of a section `task`; "" where it says none. Throws UsageError when it is no string.
+// The name in a section `task`; "" if it has none. Throws UsageError when it is not a string.
 std::string task_name(const Json& section);
-// A section that says the name alone.
+// A section that holds only the name.
 Json section_of_task(const std::string& name);
 
-// The task that a complete section `task` describes, by its name. Throws UsageError on one that cannot be trained.
+// The task described by a complete section `task`. Throws UsageError for a task that cannot be trained.
 std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model);
 
 }  // namespace etc

@@ -1,4 +1,4 @@
-// What a generator of records is to `etc sample`: its options, and the files it writes.
+// The interface of a sample generator for `etc sample`: its options, and the files it writes.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@
 
 namespace etc {
 
-// The generator as the task's row of tasks/registry.h holds it.
+// The generator as stored in the task's row of tasks/registry.h.
 struct SampleKind {
-  std::vector<std::string> files;  // what it writes: "train.json", "dev.json", "vocab.txt"
-  Fields keys;  // choices it leaves to its user, all integers; also options (long_tokens: --long-tokens)
-  // values: keys that have another value than their default. Throws UsageError when values cannot be meant. Null: the
-  // task has no generator.
+  std::vector<std::string> files;  // its output files: "train.json", "dev.json", "vocab.txt"
+  Fields keys;                     // choices of the user, all integers; also options (long_tokens: --long-tokens)
+  // values: keys whose value differs from the default. Throws UsageError for invalid values. Null: the task has no
+  // generator.
   void (*write)(const Json& values, const std::filesystem::path& folder, const data::BeforeRecord& before_record);
 };
 
@@ -40,8 +40,8 @@ FieldEntry<Options> long_tokens_entry(const char* help = "long input of an examp
 inline constexpr const char* kFittingLongTokens =
     "long input of an example at most; 0: what its facts need and a little more";
 
-// The kind of a generator whose options are the struct of the list `fields()`; messages name a key as the option it was
-// given by.
+// The kind of a generator whose options are the struct of the list `fields()`; messages name a key by the option it was
+// given with.
 template <const auto& (*fields)(), auto write>
 SampleKind sample_kind_of(std::vector<std::string> files) {
   return {std::move(files), fields(),
@@ -50,7 +50,7 @@ SampleKind sample_kind_of(std::vector<std::string> files) {
           }};
 }
 
-// The same of a generator that writes a train and a dev file of this extension and vocab.txt.
+// The same for a generator that writes a train and a dev file with this extension, and vocab.txt.
 template <const auto& (*fields)(), auto write>
 SampleKind sample_kind_of(const char* extension) {
   return sample_kind_of<fields, write>({std::string("train") + extension, std::string("dev") + extension, "vocab.txt"});

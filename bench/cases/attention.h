@@ -1,5 +1,5 @@
-// Attention problems for benchmarks and tests: one declaration of a case gives sizes, structure, inputs and outputs of
-// either operator.
+// Attention problems for benchmarks and tests: one declaration of a case determines sizes, structure, inputs and
+// outputs of either operator.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace etc::bench {
 // Which labels a case has.
 enum class Labels {
   none,       // null tensors: everything visible, no relative term
-  document,   // as for a document of sentences: distances in the window, membership between long and global
+  document,   // labels of a document of sentences: distances in the window, membership between long and global
   hard,       // the same with hard g2l: a global token sees its own sentence only
   scattered,  // random labels, random masks in pairs and whole tiles, and some fully masked rows
 };
 
-// Which relative tables a case has, where it has labels.
+// The relative tables of a case that has labels.
 struct RelativeParts {
   bool vectors = true, biases = true;
   bool key_vectors = false, factors = false, products = false, value_vectors = false;
@@ -41,12 +41,12 @@ struct AttentionCase {
   Labels labels = Labels::none;
   float magnitude = 1.0f;  // of q and k; scores have about its square
   float dropout = 0.0f;
-  std::int64_t row_padding = 0;  // floats between rows, and after them, that no kernel may touch
+  std::int64_t row_padding = 0;  // floats between rows, and after them, that no kernel may access
   std::uint64_t seed = 1;
   ComputeType compute = ComputeType::fp32;  // of the forward
   RelativeParts parts = {};
   float scale = 0.0f;                     // of the scores; 0: 1/sqrt(D)
-  sparse::DistanceMap distances = {};     // with rows: labels by distance, of R different rows; `labels` only mask
+  sparse::DistanceMap distances = {};     // if not empty: labels by distance, of R different rows; `labels` only mask
   std::vector<std::int64_t> shifts = {};  // of distances
 };
 
@@ -73,14 +73,14 @@ struct Structure {
 
 enum class Side { long_side, global_side };
 
-// Rows of one tensor with their guard zone.
+// Rows of one tensor with a guard zone.
 struct RowBuffer {
   RowBuffer() = default;
   RowBuffer(std::int64_t rows, std::int64_t width, std::int64_t padding);
   sparse::Rows rows() const { return {values.data(), stride, count}; }
   sparse::MutableRows mutable_rows() { return {values.data(), stride, count}; }
   float at(std::int64_t row, std::int64_t column) const { return values[row * stride + column]; }
-  bool guards_intact() const;  // the padding still holds what the constructor put there
+  bool guards_intact() const;  // the padding is unchanged since construction
 
   Buffer<float> values;
   std::int64_t stride = 0, count = 0, width = 0;

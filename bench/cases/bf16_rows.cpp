@@ -4,9 +4,9 @@ namespace etc::bench {
 
 namespace {
 
-constexpr std::uint16_t kMark = 0x7abc;  // of what lies between the rows
+constexpr std::uint16_t kMark = 0x7abc;  // fills the space between the rows
 
-// Room for at least so many bytes.
+// Grows the scratch to at least `bytes`.
 void* room(Buffer<std::uint8_t>& scratch, std::int64_t bytes) {
   if (scratch.size() < bytes) scratch = Buffer<std::uint8_t>(bytes, Purpose::scratch);
   return scratch.data();

@@ -1,4 +1,4 @@
-// Attention problems whose rows lie in bf16, as products of an encoder in bf16 leave them.
+// Attention problems with rows in bf16, the output type of the GEMMs of an encoder in bf16.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace etc::bench {
 
-// The numbers of a RowBuffer as bf16, at the same places, between zones that no kernel may touch.
+// The numbers of a RowBuffer as bf16, at the same positions, with guard zones that no kernel may access.
 class Bf16Rows {
  public:
   Bf16Rows() = default;
@@ -24,8 +24,8 @@ class Bf16Rows {
   Buffer<Bf16> all_;
 };
 
-// The same problem with q, k, v, dout, out and all gradients of rows in bf16; tables, their gradients and lse are those of
-// `problem`.
+// The same problem with q, k, v, dout, out and all gradients of rows in bf16; tables, their gradients and lse are those
+// of `problem`.
 struct Bf16Problem {
   explicit Bf16Problem(const AttentionProblem& of);
 

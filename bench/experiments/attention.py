@@ -31,7 +31,7 @@ BATCH = 16
 LENGTH = 128
 LAYERS, ETC_LAYERS = 8, 4
 BEST, OWN = "jsd, most similar head", "median jsd, own scores"
-# Column: quantity of summary.json, which number of it.
+# Column: (quantity of summary.json, index of its number).
 BY_LAYER = {
     "median entropy (nats)": ("entropy", "median"),
     "variance of entropy": ("entropy", "variance"),
@@ -69,7 +69,7 @@ def numbers_by_layer(summary, folder):
     for column, (quantity, which) in BY_LAYER.items():
         values = quantities.get(quantity, {}).get(which, [None] * LAYERS)
         columns[column] = [math.nan if value is None else value for value in values]
-    if "own_jsd" not in quantities:  # nothing is carried: all scores are the layers' own
+    if "own_jsd" not in quantities:  # no scores are carried: all scores are the layers' own
         columns[OWN] = columns["median jsd (bits)"]
     best = best_matches(folder)
     columns[BEST] = [best.get(layer, math.nan) for layer in range(LAYERS)]

@@ -95,7 +95,7 @@ def main():
         for seed in options.seeds.split(","):
             for memory in options.memory.split(","):
                 rows += train(etc, folder, vocabulary, memory, seed, options.steps)
-            program.write_csv(options.output / "memory_task.csv", HEADER, rows)  # what there is, should it be stopped
+            program.write_csv(options.output / "memory_task.csv", HEADER, rows)  # partial results, in case the run is stopped
     plot(rows, options.output)
 
 

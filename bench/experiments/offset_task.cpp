@@ -1,10 +1,10 @@
-// Which position methods can point to a fixed distance: a one-layer dense encoder learns to say, at every position of a
-// random sequence, the token three positions to the left (relative-positions 17).
+// Which position methods can point to a fixed distance: a one-layer dense encoder learns to predict, at every position
+// of a random sequence, the token three positions to the left (relative-positions 17).
 //
 //   build/cpu/offset_task [--methods none,absolute,shaw,…] [--seeds 1,2,3] [--steps 1500] [--threads N]
 //
-// Sequences of 64 random tokens of 50, fresh ones in every step, 32 in a batch; width 64, 4 heads, dropout 0, AdamW at
-// 1e-3 after 100 steps of warm-up. Accuracy is that of 64 held-out sequences. CSV: method, seed, step, accuracy, the
+// Sequences of 64 random tokens from 50, new ones in every step, 32 per batch; width 64, 4 heads, dropout 0, AdamW at
+// 1e-3 after 100 steps of warm-up. Accuracy is measured on 64 held-out sequences. CSV: method, seed, step, accuracy,
 // mean loss since the last row in nats, seconds since the run began.
 #include <algorithm>
 #include <cctype>
@@ -47,7 +47,7 @@ DenseConfig configuration(const std::string& method) {
   return config;
 }
 
-// Sequences first … first+count-1 of a stream of random ones.
+// Sequences first … first+count-1 of a stream of random sequences.
 EncoderInput sequences(std::uint64_t stream, std::int64_t first, std::int64_t count) {
   EncoderInput input;
   for (std::int64_t b = first; b < first + count; ++b) {
@@ -61,7 +61,7 @@ EncoderInput sequences(std::uint64_t stream, std::int64_t first, std::int64_t co
   return input;
 }
 
-// The token to say at every position; -1 where there is none.
+// The token to predict at every position; -1 if there is none.
 std::vector<std::int32_t> targets(const EncoderInput& input) {
   std::vector<std::int32_t> wanted(input.token_ids.size(), -1);
   for (std::size_t t = 0; t < wanted.size(); ++t) {
@@ -95,7 +95,7 @@ class Run {
   }
 
  private:
-  static constexpr std::uint64_t kHeldOutStream = 0;  // seeds begin at 1
+  static constexpr std::uint64_t kHeldOutStream = 0;  // streams of the seeds begin at 1
 
   Var logits(Tape& tape, const EncoderInput& input) {
     return linear(tape, encoder_.forward(tape, input, {}).long_states, head_);  // [T, V]

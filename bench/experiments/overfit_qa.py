@@ -31,7 +31,7 @@ REAL = {
     "rte": ("RTE/train.tsv", 1, []),
     "sts-b": ("STS-B/stsb-en-train.csv", 0, ["--layout", "csv"]),
 }
-# data set: sample file below glue/glue_tsv_samples/, where sentences are taken from, labels (drawn)
+# data set: sample file below glue/glue_tsv_samples/, source of the sentences, labels (drawn at random)
 MADE = {
     "sst-2": ("SST-2/train.tsv", "cola", ["0", "1"]),
     "qqp": ("QQP/train.tsv", "mrpc", ["0", "1"]),

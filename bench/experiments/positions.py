@@ -24,7 +24,7 @@ from pretraining import ETC, Data, call, interval, losses, parser_of, plot, run_
 
 LENGTH = 128
 WIDTH, HEADS, LAYERS = 128, 4, 4
-# none and absolute are no values of relative_positions. Huang's tables are not clipped: n-1.
+# none and absolute are not values of relative_positions. Huang's tables are not clipped: n-1.
 METHODS = {
     "none": ["--max-absolute-position-embeddings", 0],
     "absolute": ["--max-absolute-position-embeddings", LENGTH],

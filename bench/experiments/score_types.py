@@ -92,7 +92,7 @@ def try_task(program, task, folder, threads):
     lines = [line for line in (sample / f"dev.{ending}").read_text(encoding="utf-8").splitlines() if line.strip()]
     texts.write_text("".join(json.dumps(line[:1500]) + "\n" for line in lines[:20]), encoding="utf-8")
     off = ""
-    if task != "lm":  # its model reads text in segments, not as a whole
+    if task != "lm":  # the lm model reads text in segments, not as a whole
         a, b = (states(program, model, texts, folder, scores, threads) for scores in ("int32", "fp16"))
         off = f"{max(abs(x - y) for x, y in zip(a, b)) / max(abs(x) for x in a):.1e}"
     if metric not in measured["int32"]:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from compare import ROOT, median  # first: it knows where the next two are
+from compare import ROOT, median  # must be first: it adds the folder of the next two imports to the path
 from machine import machine
 from tables import attention_table
 
@@ -30,7 +30,7 @@ def engine(rates):
     """One run of bench_attention; adds {line: GFLOP/s}."""
     out = subprocess.run([ROOT / "build/cpu/bench_attention", "--csv", "--cpu-time", "--threads", "1", "--repeats", "3"],
                          capture_output=True, text=True, check=True, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
-    blocks = 0  # the lines of oneDNN's block products name no case: first window only, then with global tokens
+    blocks = 0  # the lines of oneDNN's block GEMMs name no case: the first is window only, the second with global tokens
     for row in csv.DictReader(io.StringIO(out.stdout)):
         name = row["what"]
         if name.startswith("oneDNN products"):

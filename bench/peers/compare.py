@@ -194,7 +194,7 @@ def main():
                 results.setdefault((name, length), []).append(point)
                 print(f"round {round_number + 1}: {name}, {length} tokens: {point[0]:.3f} CPU s, {point[2]:.0f} MB",
                       file=sys.stderr, flush=True)
-                write(results, left_out, options)  # what is there survives an interruption
+                write(results, left_out, options)  # so that results survive an interruption
     print(write(results, left_out, options))
     for line in sorted(left_out):
         print(f"left out: {line}")

@@ -56,7 +56,7 @@ def call_bert(longest, mode, threads, repeats):
             optimizer.step()
             optimizer.zero_grad()
 
-    call()  # touches the memory
+    call()  # warm-up: takes page faults
     cpu, wall = [], []
     for _ in range(repeats):
         start, cpu_start = time.perf_counter(), time.process_time()

@@ -177,7 +177,7 @@ def call_of(torch, options):
 
 def report(call, repeats):
     """Calls once, then `repeats` times; prints the medians."""
-    call()  # compiles, packs, touches the memory
+    call()  # warm-up: compiles, packs weights, takes page faults
     cpu, wall = [], []
     for _ in range(repeats):
         start, cpu_start = time.perf_counter(), time.process_time()

@@ -63,5 +63,5 @@ def openvino(torch, model, ids, number_type, threads):
     return lambda: compiled(inputs)
 
 
-# name → (call maker, number types); all of bert
+# name → (function that makes the call, number types); all run bert
 RUNTIMES = {"onnxruntime": (onnx_runtime, ("fp32", "int8")), "openvino": (openvino, ("fp32", "int8"))}

@@ -45,7 +45,7 @@ def random_weights():
     random = np.random.default_rng(1)
     tensors = {"seq2seq/embeddings/tokens": random.normal(0, HIDDEN**-0.5, (VOCABULARY, HIDDEN))}
 
-    # Wide queries, keys and values of the source: what comes next depends on words, so that translations differ.
+    # Wide weights of queries, keys and values of the source, so that translations depend on the source.
     def dense(name, rows, cols, bound):
         bound *= 3 if "cross_attention" in name or name.endswith(("query", "key")) else 1
         tensors[name + "/kernel"] = random.uniform(-bound, bound, (rows, cols))

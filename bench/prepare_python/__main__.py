@@ -59,7 +59,7 @@ def make_tokens(preparation, path):
 
 def prepare_with_etc(given, preparation, output):
     options = getattr(preparation, "OPTIONS", ["--parity", "reference"])
-    if hasattr(preparation, "options"):  # that depend on the file
+    if hasattr(preparation, "options"):  # options that depend on the file
         options = preparation.options(given.input)
     command = [given.program, "prepare", "--task", given.task, "--split", "train", "--input", given.input, "--vocab",
                given.vocab, *options, "--threads", "1", "--max-rejects", "1000000", "--output", output]
@@ -104,7 +104,7 @@ def main():
         for _ in range(given.turns):
             for name, measure in measured.items():
                 times[name].append(measure())
-        if hasattr(preparation, "compare"):  # whose examples are drawn
+        if hasattr(preparation, "compare"):  # a preparation whose examples are drawn at random
             examples, differences = preparation.compare(theirs, ours, given)
         else:
             examples, differences = store.compare(theirs, ours, preparation.FEATURES)

@@ -8,7 +8,7 @@ from wordpiece_tokenizer import encode_words
 LENGTH = 128
 NUMBERS = ["0", "1"]
 ENTAILMENT = ["entailment", "not_entailment"]
-# name: columns of the texts and of the label, labels in their order; None: a number
+# name: columns of the texts and of the label, labels in order; None: the label is a number
 SETS = {
     "sst-2": (["sentence"], "label", NUMBERS),
     "mrpc": (["#1 String", "#2 String"], "Quality", NUMBERS),

@@ -59,7 +59,7 @@ class Layout:
     def __init__(self, record, encodings, tokenizer):
         self.record, self.encodings, self.tokenizer = record, encodings, tokenizer
         self.answer = record.get("answer", "")
-        self.answer_ids = None  # once the answer is found
+        self.answer_ids = None  # set once the answer is found
         self.spans = []
         self.long = {name: [] for name in ("ids", "sentences", "paragraphs", "breakpoints", "types", "unigrams")}
         self.globals = {name: [] for name in ("ids", "breakpoints", "paragraphs", "sentences", "facts")}
@@ -111,7 +111,7 @@ class Layout:
             place = len(self.globals["ids"])
             self.add_global(PARAGRAPH, number, fact=facts is not None)
         self.add_text(title, number, place, TITLE_TYPE, -1, facts is not None)
-        added = 0  # sentences; a skipped one is not counted, as published
+        added = 0  # sentences added; as in the published code, a skipped one is not counted
         for sentence, text in enumerate(sentences):
             added += self.add_text(text, number, place, SENTENCE_TYPE, added, facts is not None and sentence in facts)
         self.end_segment()

@@ -8,7 +8,7 @@ from store import Feature
 from wordpiece_tokenizer import encode_words
 
 LONG, GLOBAL, PHRASES = 4096, 512, 3
-NUMBERS = 20  # of an element: ten of its own, ten of its parent
+NUMBERS = 20  # per element: ten of its own, ten of its parent
 X, WIDTH, Y, HEIGHT, BLOCK, INLINE, HEADING, LEAF, FONT, BOLD = range(10)
 PARENT = 10
 FLAGS = [BLOCK, INLINE, HEADING, LEAF, BOLD, PARENT + HEADING, PARENT + LEAF, PARENT + BOLD]

@@ -15,7 +15,7 @@ from store import Feature
 
 LENGTH, PREDICTIONS, COPIES = 128, 20, 10
 MASKED_SHARE, SHORT_SHARE = 0.15, 0.1
-LINES = 1000  # of a call of the tokenizer
+LINES = 1000  # per tokenizer call
 
 
 class Preparation:

@@ -21,7 +21,7 @@ class Writer:
     def __init__(self, path, features):
         self.file = h5py.File(path, "w")
         self.features = features
-        self.rows = 0  # in the buffers
+        self.rows = 0  # rows in the buffers
         self.arrays, self.buffers = {}, {}
         for name, feature in features.items():
             shape = (feature.length,) if feature.length else ()

@@ -1,5 +1,5 @@
-// Plain numeric arrays of any rank in HDF5 files that others made or will read: the inputs and outputs of
-// `etc encode`. The project's own data sets have their own layout (data/dataset.h).
+// Plain numeric arrays of any rank in HDF5 files exchanged with other programs: the inputs and outputs of `etc encode`.
+// The project's own data sets have their own layout (data/dataset.h).
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,12 @@ struct ArrayShape {
   std::vector<std::int64_t> shape;
 };
 
-// Every array of a file and its shape, sorted by path; nothing is read but names and sizes. Probed as above.
+// Every array of a file and its shape, sorted by path. Reads names and sizes only. Probed as above.
 // Throws Error on damage, links that lead out of the file, and groups nested deeper than 16.
 std::vector<ArrayShape> list_arrays(const std::filesystem::path& path);
 
-// Writes float arrays under a temporary name and renames the file into place in finish(); without finish() nothing
-// stays. Equal calls give byte-equal files.
+// Writes float arrays under a temporary name and renames the file into place in finish(); without finish() no file is
+// left. Equal calls give byte-equal files.
 class ArrayFileWriter {
  public:
   explicit ArrayFileWriter(const std::filesystem::path& path);

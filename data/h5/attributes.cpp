@@ -21,7 +21,7 @@ Handle create_scalar(hid_t object, const std::string& name, hid_t type, const st
                 "create the attribute");
 }
 
-// The attribute, known to be a single element.
+// Opens the attribute and checks that it is a single element.
 Handle open_scalar(hid_t object, const std::string& name, const std::string& where) {
   const htri_t exists = H5Aexists(object, name.c_str());
   require(exists, where, "look up the attribute", kDamaged);
@@ -68,7 +68,7 @@ std::string read_text(hid_t object, const std::string& name, std::uint64_t max_b
     fail(place, "expected at most the {} bytes of the file, got a string of {} ({})", max_bytes, size, kDamaged);
   std::string text(size, '\0');
   require(H5Aread(attribute.id(), type.id(), text.data()), place, "read the attribute", kDamaged);
-  text.resize(std::min(text.size(), text.find('\0')));  // null-padded; null-terminated is the same here
+  text.resize(std::min(text.size(), text.find('\0')));  // null-padded or null-terminated
   if (const auto at = invalid_utf8(text))
     fail(place, "expected UTF-8, got an invalid sequence at byte {} ({})", *at, kDamaged);
   return text;

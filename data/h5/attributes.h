@@ -10,12 +10,13 @@
 
 namespace etc::data::h5 {
 
-// As many bytes as the text has, at least 1. Any length: above 64 KB the library stores it outside the object header.
+// Stores the text in a string of its size, at least 1 byte. Any length: above 64 KB the library stores it outside the
+// object header.
 void write_text(hid_t object, const std::string& name, const std::string& text, const std::string& where);
 void write_integer(hid_t object, const std::string& name, std::int64_t value, NumberType type,
                    const std::string& where);
 
-// Throw Error when the attribute is missing, no scalar, of another class, of variable length, larger than max_bytes
+// Throw Error when the attribute is missing, not a scalar, of another class, of variable length, larger than max_bytes
 // (a file holds its attributes uncompressed, so its own size is the bound), or not well-formed UTF-8.
 std::string read_text(hid_t object, const std::string& name, std::uint64_t max_bytes, const std::string& where);
 std::int64_t read_integer(hid_t object, const std::string& name, const std::string& where);

@@ -1,4 +1,4 @@
-// The blocks read last, shared by all columns of a data set, so that neighbouring and repeated reads decompress once.
+// LRU cache of blocks, shared by all columns of a data set, so that neighbouring and repeated reads decompress once.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace etc::data::h5 {
 
-// Least recently used blocks give way when more than `capacity` bytes are held (the newest always stays). Thread-safe;
-// takes the library's Lock where it must load, so the caller does not hold it.
+// Least recently used blocks are evicted when more than `capacity` bytes are held (the newest always stays).
+// Thread-safe; takes the library's Lock to load a block, so the caller must not hold it.
 class BlockCache {
  public:
   explicit BlockCache(std::int64_t capacity) : capacity_(capacity) {}
@@ -21,10 +21,10 @@ class BlockCache {
   // Block `index` of `column`, which must outlive the cache. Stays valid for as long as the pointer is held.
   std::shared_ptr<const Block> get(const ColumnReader& column, std::int64_t index);
 
-  // Another capacity; before the first get().
+  // Sets another capacity; call before the first get().
   void limit(std::int64_t capacity) { capacity_ = capacity; }
 
-  // Bytes it may come to hold beyond those it holds, of columns that have so many in all.
+  // Bytes by which the cache may still grow, given that all columns together have column_bytes.
   std::int64_t growth(std::int64_t column_bytes);
 
  private:
@@ -37,10 +37,10 @@ class BlockCache {
   std::shared_ptr<const Block> find(const Key& key);
   void keep(const Key& key, std::shared_ptr<const Block> block);
 
-  std::mutex mutex_;  // of what follows; never held while the library is entered
+  std::mutex mutex_;  // guards the members below; not held during calls into the library
   std::int64_t capacity_;
   std::int64_t held_ = 0;    // bytes
-  std::list<Entry> newest_;  // front: used last
+  std::list<Entry> newest_;  // front: most recently used
   std::map<Key, std::list<Entry>::iterator> where_;
 };
 

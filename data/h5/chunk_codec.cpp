@@ -19,7 +19,7 @@ struct Free {
   void operator()(libdeflate_decompressor* decompressor) const { libdeflate_free_decompressor(decompressor); }
 };
 
-// What one thread needs to pack and unpack.
+// Codec state and buffers of one thread.
 struct Tools {
   libdeflate_compressor& compressor() {
     if (!deflate) deflate.reset(libdeflate_alloc_compressor(kDeflateLevel));
@@ -43,7 +43,8 @@ Tools& tools() {
   return all;
 }
 
-// First all first bytes of the elements, then all second ones, …; each plane has room for more.
+// Writes the first bytes of all elements, then all second bytes, …; the rest of each plane, for missing elements, is
+// zeroed.
 template <std::size_t Size>
 void shuffle(std::span<const std::byte> elements, std::span<std::byte> planes) {
   const std::size_t count = elements.size() / Size, room = planes.size() / Size;
@@ -93,7 +94,7 @@ std::span<const std::byte> pack_chunk(std::span<const std::byte> elements, int e
                                       std::size_t chunk_elements) {
   Tools& mine = tools();
   const std::size_t chunk_bytes = chunk_elements * static_cast<std::size_t>(element_size);
-  // Columns without a value other than 0 are common: empty tables have borders, features that a split lacks are 0.
+  // All-zero columns are common: empty tables have offsets, and features that a split lacks are 0.
   const bool zero = std::all_of(elements.begin(), elements.end(), [](std::byte b) { return b == std::byte{0}; });
   if (zero) {
     const auto known = mine.packed_zeros.find(chunk_bytes);
@@ -126,7 +127,7 @@ bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> chunk,
   const bool in_place = element_size == 1;
   if (!in_place) mine.planes.resize(chunk.size());
   std::byte* planes = in_place ? chunk.data() : mine.planes.data();
-  // Without a place for the length, libdeflate accepts data of exactly this length only.
+  // Without an output pointer for the length, libdeflate accepts only data of exactly this length.
   if (libdeflate_zlib_decompress(&mine.decompressor(), packed.data(), bytes, planes, chunk.size(), nullptr) !=
       LIBDEFLATE_SUCCESS) {
     return false;

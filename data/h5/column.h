@@ -1,4 +1,4 @@
-// One data set with one dimension: the only shape the store knows. Written once from front to back, read in blocks.
+// One data set with one dimension, the only shape the store uses. Written once from front to back, read in blocks.
 #pragma once
 
 #include <hdf5.h>
@@ -43,7 +43,7 @@ class ColumnWriter {
   std::string where_;
   NumberType type_;
   Handle data_set_;
-  std::vector<char> pending_;  // the chunk being filled, as it is in memory
+  std::vector<char> pending_;  // the chunk being filled, in the memory representation
   std::int64_t size_ = 0;      // elements appended
   std::int64_t written_ = 0;   // elements in the file
 };
@@ -65,8 +65,8 @@ enum class NumberClass { integer, floating, any };
 class ColumnReader {
  public:
   // Opens and checks (task-wikihop 8.1): hard link, one dimension, a number type of the wanted class, no filters but
-  // the store's, no raw data outside the file, and a length that `file_bytes` bytes can hold, so that nothing far
-  // larger than the file is ever allocated. Throws Error. Locked.
+  // the store's, no raw data outside the file, and a length that `file_bytes` bytes can hold, so that allocations are
+  // bounded by the file's size. Throws Error. Locked.
   ColumnReader(hid_t group, const std::string& name, NumberClass wanted, std::uint64_t file_bytes, std::string where);
 
   std::int64_t size() const { return size_; }
@@ -75,11 +75,11 @@ class ColumnReader {
   std::int64_t block_elements() const { return block_elements_; }
   std::int64_t blocks() const { return ceil_div(size_, block_elements_); }
 
-  // Block i: elements [i * block_elements, …). Throws Error when the library cannot read or the checksum is wrong.
-  // Locked.
+  // Block i: elements [i * block_elements, …). Throws Error when the library cannot read the block or the checksum is
+  // wrong. Locked.
   Block load(std::int64_t index) const;
 
-  // As load, but the bytes as the file's little-endian type, for hashing. Locked.
+  // Like load, but in the file's little-endian type, for hashing. Locked.
   Block load_little_endian(std::int64_t index) const;
 
  private:
@@ -91,7 +91,7 @@ class ColumnReader {
   NumberType type_;
   std::int64_t size_ = 0;
   std::int64_t block_elements_ = kChunk;
-  bool packed_ = false;  // every block is a chunk that unpack_chunk reads into memory as it is
+  bool packed_ = false;  // every block is one chunk that unpack_chunk can decode without type conversion
 };
 
 }  // namespace etc::data::h5

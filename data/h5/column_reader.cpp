@@ -20,7 +20,7 @@ ColumnReader::ColumnReader(hid_t group, const std::string& name, NumberClass wan
   if (stored.shape.size() != 1) fail(where_, "expected one dimension, got {}", stored.shape.size());
   size_ = stored.elements;
   const std::int64_t chunk = stored.chunk_elements;
-  // Small chunks are read several at a time, large ones alone.
+  // A block is several small chunks or one large chunk.
   if (chunk > 0) block_elements_ = chunk * std::max<std::int64_t>(1, kChunk / chunk);
   packed_ = stored.packed && block_elements_ == chunk && H5Tequal(type.id(), file_type(type_)) > 0;
 }
@@ -48,8 +48,8 @@ Block ColumnReader::load_as(std::int64_t index, hid_t type) const {
   return block;
 }
 
-// Reads the block's chunk past the library's filters. False where anything about it is unusual or wrong: the library
-// then reads it, or says what is wrong.
+// Reads the block's chunk without the library's filter pipeline. False if anything about it is unusual or wrong: the
+// library then reads it or reports the error.
 bool ColumnReader::unpack(Block& block) const {
   static_assert(std::endian::native == std::endian::little, "numbers in memory are those in the file");
   const hsize_t first = static_cast<hsize_t>(block.first);
@@ -67,7 +67,7 @@ bool ColumnReader::unpack(Block& block) const {
   const auto bytes = static_cast<std::size_t>(block.bytes.size());
   auto* values = static_cast<std::byte*>(block.bytes.data());
   if (bytes == chunk_bytes) return unpack_chunk(packed, {values, bytes}, type_.size);
-  std::vector<std::byte> chunk(chunk_bytes);  // the last one, not full
+  std::vector<std::byte> chunk(chunk_bytes);  // the last, partial chunk is stored in full size
   if (!unpack_chunk(packed, chunk, type_.size)) return false;
   std::memcpy(values, chunk.data(), bytes);
   return true;

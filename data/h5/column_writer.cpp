@@ -20,7 +20,7 @@ Handle create_data_set(hid_t group, const std::string& name, NumberType type, co
   require(H5Pset_shuffle(creation.id()), where, kAction);
   require(H5Pset_deflate(creation.id(), kDeflateLevel), where, kAction);
   require(H5Pset_fletcher32(creation.id()), where, kAction);
-  // No chunk cache: whole chunks are written, each once.
+  // No chunk cache is needed: each chunk is written once, as a whole.
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, where, kAction);
   require(H5Pset_chunk_cache(access.id(), 0, 0, 1.0), where, kAction);
   return Handle(H5Dcreate2(group, name.c_str(), file_type(type), space.id(), H5P_DEFAULT, creation.id(), access.id()),
@@ -53,7 +53,8 @@ void ColumnWriter::append_converted(std::span<const Value> values) {
       const std::size_t take = std::min<std::size_t>(values.size(), static_cast<std::size_t>(kChunk - held));
       const std::size_t offset = pending_.size();
       pending_.resize(offset + take * sizeof(Stored));
-      // Through locals: the compiler cannot know that no byte written is a member, and then takes one at a time.
+      // Local pointers: the compiler cannot rule out that the char stores alias the members, and would not vectorise
+      // the loop.
       char* const to = pending_.data() + offset;
       const Value* const from = values.data();
       for (std::size_t i = 0; i < take; ++i) {

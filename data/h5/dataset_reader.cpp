@@ -16,9 +16,9 @@ namespace etc::data {
 
 namespace {
 
-// Blocks that stay decompressed: shuffled reading of more than this costs a decompression of nearly every chunk per
-// example. A sixteenth of the memory this process may use, so that several readers and a model fit beside it; 2 GiB
-// hold all of the prepared WikiHop training set (1 GB).
+// Capacity of the cache of decompressed blocks. Shuffled reading of a larger data set decompresses nearly every chunk
+// of an example again. A sixteenth of the memory this process may use leaves room for several readers and a model; 2
+// GiB hold all of the prepared WikiHop training set (1 GB).
 std::int64_t cache_bytes() {
   constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{2} << 30, kShare = 16;
   return std::clamp(usable_memory() / kShare, kLeast, kMost);
@@ -80,7 +80,7 @@ DatasetInfo joined_info(const std::vector<Shard>& shards) {
     all.max_global_len = std::max(all.max_global_len, info.max_global_len);
     all.source_files.insert(all.source_files.end(), info.source_files.begin(), info.source_files.end());
     all.missing.insert(all.missing.end(), info.missing.begin(), info.missing.end());
-    all.content_sha256.clear();  // there is none of several files
+    all.content_sha256.clear();  // several files have no common hash
   }
   return all;
 }
@@ -92,7 +92,7 @@ struct DatasetReader::Impl {
     if (paths.empty()) fail("h5", "expected at least one file");
     shards.reserve(paths.size());
     for (const std::filesystem::path& path : paths) {
-      // The child inherits the Lock this thread holds, so it enters the library as it found it.
+      // The child inherits the Lock that this thread holds, so it may call the library.
       run_probe(kProbed, path, [&] {
         const Shard shard(path, schema);
         shard.scan();
@@ -129,7 +129,7 @@ struct DatasetReader::Impl {
     return result;
   }
 
-  // Shard and row in it of an index over all shards.
+  // Maps an index over all shards to a shard and a row in it.
   std::pair<std::size_t, std::int64_t> locate(const std::vector<std::int64_t>& begins, std::int64_t index,
                                               const char* what) const {
     if (index < 0 || index >= begins.back())
@@ -200,7 +200,7 @@ Example DatasetReader::read_gold(std::int64_t index) const {
 }
 
 void DatasetReader::require_vocabulary(std::string_view vocab_sha256) const {
-  const Shard& first = impl_->shards.front();  // the others have the same
+  const Shard& first = impl_->shards.front();  // require_alike: all shards have the same vocabulary
   if (first.info.vocab_sha256 != vocab_sha256)
     fail(first.where, "vocab_sha256: expected {}, got {} (prepare the data with the model's vocabulary)", vocab_sha256,
          first.info.vocab_sha256);

@@ -17,7 +17,7 @@ namespace etc::data {
 namespace {
 
 // SHA-256 over the uncompressed little-endian bytes of the data sets in lexicographic order of their paths. Reads them
-// back from the file: they were written interleaved, and the hash needs one after the other.
+// back from the file, because they were written interleaved and the hash covers one after the other.
 std::string content_sha256(hid_t file, std::vector<std::string> paths, const std::string& where) {
   std::sort(paths.begin(), paths.end());
   Sha256 hash;
@@ -36,7 +36,8 @@ std::string content_sha256(hid_t file, std::vector<std::string> paths, const std
 
 }  // namespace
 
-// Built and destroyed under the library's Lock; the members in reverse order close what the ones before them hold.
+// Built and destroyed under the library's Lock. Members are destroyed in reverse order, so that tables close before the
+// file.
 struct DatasetWriter::Impl {
   Impl(const std::filesystem::path& path, const Schema& schema_, const DatasetInfo& info_)
       : where(h5::where_of(path)),

@@ -1,4 +1,4 @@
-// What a list of features may look like, and the features of /rejects.
+// Checks of feature lists, and the features of /rejects.
 #include <algorithm>
 #include <iterator>
 #include <set>

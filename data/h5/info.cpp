@@ -61,7 +61,7 @@ std::vector<MissingPart> missing_parts(const Json& list, const std::string& wher
   }
 }
 
-// More than any file holds, and far from where sums of counts overflow.
+// More than any file holds, yet sums of counts cannot overflow.
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
 
 std::int64_t read_count(hid_t file, const char* name, const std::string& where) {
@@ -94,7 +94,7 @@ void write_info(hid_t file, const DatasetInfo& info, const std::string& where) {
 }
 
 DatasetInfo read_info(hid_t file, std::uint64_t file_bytes, const std::string& where) {
-  // First of all, because everything else may differ between versions.
+  // Read first, because everything else may differ between versions.
   const std::int64_t version = read_integer(file, "format_version", where);
   if (version != kFormatVersion && version != kIncompleteVersion)
     fail(where, "format_version: expected {} or {}, got {} (run `etc prepare` again)", kFormatVersion,

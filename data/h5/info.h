@@ -10,14 +10,15 @@
 
 namespace etc::data::h5 {
 
-// Of a whole data set. One with missing parts says kIncompleteVersion and has the attribute `incomplete`: programs that
-// do not know the attribute refuse such a file instead of taking it for whole, and whole files stay as they were.
+// kFormatVersion: a complete data set. One with missing parts has kIncompleteVersion and the attribute `incomplete`, so
+// that programs that do not know the attribute refuse the file instead of treating it as complete; the format of
+// complete files is unchanged.
 inline constexpr std::int64_t kFormatVersion = 1;
 inline constexpr std::int64_t kIncompleteVersion = 2;
 
 void write_info(hid_t file, const DatasetInfo& info, const std::string& where);
 
-// Throws Error when an attribute is missing or of another form, and for every format_version but these two.
+// Throws Error when an attribute is missing or malformed, and for any other format_version.
 DatasetInfo read_info(hid_t file, std::uint64_t file_bytes, const std::string& where);
 
 }  // namespace etc::data::h5

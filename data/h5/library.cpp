@@ -13,7 +13,7 @@ std::mutex& library_mutex() {
   return mutex;
 }
 
-// "…, errno = 28, error message = 'No space left on device', …" says in its middle what a user wants to know.
+// Keeps only the error message in quotes of "…, errno = 28, error message = 'No space left on device', …".
 std::string shortened(const std::string& reason) {
   const std::string marker = "error message = '";
   const std::size_t begin = reason.find(marker);
@@ -25,7 +25,7 @@ std::string shortened(const std::string& reason) {
 }  // namespace
 
 Lock::Lock() : guard_(library_mutex()) {
-  // The library prints every error to stderr unless told otherwise, and keeps that setting per thread.
+  // By default the library prints every error to stderr; the setting is per thread.
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 

@@ -1,10 +1,9 @@
-// The door to the HDF5 library (plain C interface, 1.10): entering it, owning its identifiers, turning its errors into
-// ours.
+// Wraps the HDF5 library (C interface, 1.10): serialises calls, owns identifiers and converts errors to etc::Error.
 //
-// The invariant: one thread at a time is inside the library. Whoever calls an H5… function holds a Lock; functions
-// below data/h5/ that need it say so ("locked"), the public classes of data/dataset.h take it. The errors of the
-// library name neither file nor data set, so every call is checked with a `where` of the form
-// "h5: <file>:<path of the object>".
+// Invariant: only one thread at a time is inside the library. The caller of an H5… function must hold a Lock. Functions
+// of data/h5/ documented as "locked" expect the caller to hold it; the public classes of data/dataset.h take it. The
+// library's errors name neither file nor data set, so every check of a call takes a `where` of the form "h5:
+// <file>:<path of the object>".
 #pragma once
 
 #include <hdf5.h>
@@ -16,7 +15,7 @@
 
 namespace etc::data::h5 {
 
-// Entering the library. Not recursive: only the outermost function takes it.
+// Held during calls into the library. Not recursive: only the outermost function takes it.
 class Lock {
  public:
   Lock();
@@ -25,8 +24,8 @@ class Lock {
   std::lock_guard<std::mutex> guard_;
 };
 
-// The innermost reason the library gave for the last failed call, or "no reason given". Locked; ask at once: the next
-// successful call into the library forgets it.
+// The innermost reason the library gave for the last failed call, or "no reason given". Locked. Call it at once: the
+// next successful call into the library clears it.
 std::string library_reason();
 
 // Throws Error("<where>: cannot <action>: <reason> (<advice>)"); without advice the brackets are left out. Locked.
@@ -39,8 +38,8 @@ inline void require(std::int64_t status, const std::string& where, const char* a
   if (status < 0) fail_library(where, action, advice);
 }
 
-// Owns one identifier (file, group, data set, type, …) and closes it with the function it came with. Moves and
-// destruction of a non-empty handle: locked.
+// Owns one identifier (file, group, data set, type, …) and closes it with the function given. Moves and destruction of
+// a non-empty handle: locked.
 class Handle {
  public:
   using Close = herr_t (*)(hid_t);
@@ -68,7 +67,7 @@ class Handle {
   void reset() noexcept {
     if (id_ >= 0) close_(std::exchange(id_, -1));
   }
-  // As reset, but a failure is thrown.
+  // Like reset, but throws on failure.
   void close(const std::string& where) {
     if (id_ >= 0) require(close_(std::exchange(id_, -1)), where, "close");
   }
@@ -78,8 +77,8 @@ class Handle {
   Close close_ = nullptr;
 };
 
-// The file for reading, without file locks (they fail on some network file systems, and our files never change: they
-// are renamed into place). Throws Error when it is missing, a folder or not HDF5. Locked.
+// Opens the file for reading, without HDF5's file locks (they fail on some network file systems, and finished files
+// never change: they are renamed into place). Throws Error when it is missing, a folder or not HDF5. Locked.
 Handle open_file(const std::filesystem::path& path);
 
 // A new group, object times off. `where` names it. Locked.
@@ -88,7 +87,7 @@ Handle create_group(hid_t parent, const std::string& name, const std::string& wh
 // A group of `parent` reached by a hard link. `where` names the group. Locked.
 Handle open_group(hid_t parent, const std::string& name, const std::string& where);
 
-// Throws unless `parent` has a hard link `name`: soft and external links may lead out of the file. Locked.
+// Throws unless `parent` has a hard link `name`: soft and external links may point outside the file. Locked.
 void require_hard_link(hid_t parent, const std::string& name, const std::string& where);
 
 // "h5: <file>", the beginning of every message about a file.

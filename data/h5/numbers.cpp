@@ -40,7 +40,7 @@ IntegerRange integer_range(NumberType type) {
 
 namespace {
 
-// A number type in files, little-endian, and in memory.
+// HDF5 types of a number: little-endian in files, native in memory.
 struct LibraryTypes {
   hid_t file, memory;
 };

@@ -1,4 +1,4 @@
-// The number types of the store: what a feature is stored as, and what a file may hold in its place.
+// The number types of the store: the type a feature is stored as, and the types a file may contain instead.
 #pragma once
 
 #include <hdf5.h>
@@ -45,15 +45,15 @@ struct IntegerRange {
   std::int64_t highest;
 };
 
-// Of an integer type.
+// Requires an integer type.
 IntegerRange integer_range(NumberType type);
 
 // Identifiers of predefined types (never closed): little-endian in the file, this machine's in memory. Locked.
 hid_t file_type(NumberType type);
 hid_t memory_type(NumberType type);
 
-// The type of a data set or attribute as a NumberType. Throws Error for every other class (naming it: variable-length
-// types above all) and for numbers that do not widen to int64 or float without loss. Locked.
+// The type of a data set or attribute as a NumberType. Throws Error for every other class (naming it, variable-length
+// types in particular) and for numbers that do not widen to int64 or float without loss. Locked.
 NumberType number_type_of(hid_t type, const std::string& where);
 
 }  // namespace etc::data::h5

@@ -14,7 +14,7 @@ namespace etc::data::h5 {
 
 namespace {
 
-// The driver's own file: the library's part first (it casts between the two), then ours.
+// The driver's file object. The library's part comes first, because the library casts between the two.
 struct DriverFile {
   H5FD_t common{};
   OutputFile::State* state = nullptr;
@@ -32,7 +32,7 @@ const DriverFile& ours(const H5FD_t* file) {
 
 H5FD_t* open_driver(const char*, unsigned, hid_t access, haddr_t) {
   auto* file = new DriverFile;
-  // The address of the state is what the access list carries.
+  // The file access property list holds the address of the state.
   file->state = *static_cast<OutputFile::State* const*>(H5Pget_driver_info(access));
   return &file->common;
 }
@@ -42,7 +42,7 @@ herr_t close_driver(H5FD_t* file) {
   return 0;
 }
 
-// The features of the library's own driver for plain files: what it writes is one.
+// The features of the library's driver for plain files (sec2), because the output is a plain file.
 herr_t query_driver(const H5FD_t*, unsigned long* flags) {
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
            H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
@@ -74,7 +74,7 @@ herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
     address += static_cast<haddr_t>(got);
     size -= static_cast<std::size_t>(got);
   }
-  std::memset(bytes, 0, size);  // behind the end of the file
+  std::memset(bytes, 0, size);  // beyond the end of the file, or after an error
   return 0;
 }
 
@@ -121,12 +121,12 @@ H5FD_class_t driver_class() {
   driver.read = read_bytes;
   driver.write = write_bytes;
   driver.truncate = truncate_file;
-  constexpr H5FD_mem_t kFreeLists[] = H5FD_FLMAP_DICHOTOMY;  // as the library's own driver for plain files
+  constexpr H5FD_mem_t kFreeLists[] = H5FD_FLMAP_DICHOTOMY;  // as in the library's driver for plain files
   std::copy(std::begin(kFreeLists), std::end(kFreeLists), driver.fl_map);
   return driver;
 }
 
-// Registered once and never given back: the library does that when it ends.
+// Registered once and never unregistered: the library does that at exit.
 hid_t driver_id(const std::string& where) {
   static const H5FD_class_t driver = driver_class();
   static hid_t id = -1;

@@ -1,8 +1,8 @@
 // The HDF5 file being written, on a disk that may fill up.
 //
-// HDF5 1.10 does not survive a failed write: H5Fclose then frees the file but keeps its identifier, and the program
-// crashes when it ends. So the library never sees a failure: a small file driver remembers the first one, lets
-// everything after it pass without effect, and check() throws it.
+// HDF5 1.10 does not handle a failed write: H5Fclose then frees the file but keeps its identifier, and the program
+// crashes at exit. Failures are therefore hidden from the library: a small file driver stores the first one, turns all
+// later operations into no-ops that succeed, and check() throws the stored error.
 #pragma once
 
 #include <filesystem>
@@ -15,17 +15,17 @@ namespace etc::data::h5 {
 
 class OutputFile {
  public:
-  // An empty HDF5 file in place of the existing file `path`: format of HDF5 1.10, object times off. `where` names the
+  // Replaces the existing file `path` by an empty HDF5 file: format of HDF5 1.10, object times off. `where` names the
   // file in messages. Everything here: locked.
   OutputFile(const std::filesystem::path& path, std::string where);
   ~OutputFile();
 
   hid_t id() const { return file_.id(); }
 
-  void check() const;  // throws Error when a write has failed so far
-  void close();        // writes what the library still holds; throws as check()
+  void check() const;  // throws Error if a write has failed
+  void close();        // flushes the library's buffers; throws like check()
 
-  // What the driver knows of the file.
+  // The driver's state.
   struct State {
     int descriptor = -1;
     int error = 0;  // errno of the first failure
@@ -33,7 +33,7 @@ class OutputFile {
 
  private:
   std::string where_;
-  std::unique_ptr<State> state_;  // a fixed address: the driver points at it
+  std::unique_ptr<State> state_;  // on the heap: the driver keeps its address
   Handle file_;
 };
 

@@ -8,10 +8,10 @@ namespace etc::data::h5 {
 
 namespace {
 
-// A chunk is decompressed as a whole: this is the most a damaged or hostile chunk size can cost.
+// A chunk is decompressed as a whole, so this bounds the memory that a damaged or hostile chunk size can cost.
 constexpr std::uint64_t kLargestChunk = std::uint64_t{64} << 20;  // bytes
 
-// Deflate cannot shrink further than this (258 bytes per two bits of code).
+// The largest compression ratio of deflate (258 bytes per two bits of code).
 constexpr std::uint64_t kLargestDeflateRatio = 1032;
 
 // Refuses raw data in other files and filters other than the store's (an unknown filter makes the library load code

@@ -1,4 +1,4 @@
-// How a stranger's data set may be stored: nothing that leads out of the file, loads code, or costs more memory than
+// Checks how an untrusted data set is stored: no links out of the file, no filters that load code, no more memory than
 // its bytes can hold. Everything here: locked.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Stored {
   bool packed = false;              // every chunk goes through shuffle, deflate, fletcher32 (chunk_codec.h)
 };
 
-// A data set of `group` reached by a hard link, without chunk cache: chunks are read once, as a whole.
+// Opens a data set of `group` reached by a hard link. No chunk cache, because chunks are read once, as a whole.
 Handle open_data_set(hid_t group, const std::string& name, const std::string& where);
 
 // Throws Error on virtual and external data sets, filters other than the store's, chunks above 64 MiB, and shapes of

@@ -1,5 +1,5 @@
-// One group of features: /examples, /rejects, and whatever further table a task keeps beside them in the same four
-// kinds (task-wikihop 8.1; NQ keeps its gold annotations so).
+// One group of features: /examples, /rejects, and any further table of a task with the same four feature kinds
+// (task-wikihop 8.1), such as the gold annotations of NQ.
 //
 // A feature is a group with the data sets `values`, `offsets` (ragged, string, strings) and `item_offsets` (strings).
 // Features of one align class share one `offsets` by hard link.
@@ -27,7 +27,7 @@ void check_features(const std::vector<FeatureSpec>& features, const std::string&
 // Columns of a schema's /rejects: Fault's members in their order, then the schema's own.
 std::vector<FeatureSpec> fault_features(const Schema& schema);
 Example example_of(const Fault& fault, const Schema& schema);
-// Throws Error on a severity that is none; `where` names the file.
+// Throws Error on an unknown severity; `where` names the file.
 Fault fault_of(const Example& row, const Schema& schema, const std::string& where);
 
 class TableWriter {
@@ -35,14 +35,14 @@ class TableWriter {
   // Creates the group and, in the order of `features`, everything below it. `where` names the file. Locked.
   TableWriter(hid_t file, const std::string& name, std::vector<FeatureSpec> features, const std::string& where);
 
-  // Appends one row. Throws Error naming feature and row when the row does not fit the features; the table is then as
-  // it was. After a failed write (a full disk) the table is broken and every further call throws. Locked.
+  // Appends one row. Throws Error naming feature and row when the row does not fit the features; the table is then
+  // unchanged. After a failed write (a full disk) the table is broken and every further call throws. Locked.
   void append(const Example& row);
-  void flush();  // the rows end here. Locked
+  void flush();  // writes the last chunks; nothing is appended after it. Locked
 
   std::int64_t rows() const { return rows_; }
   std::int64_t longest(std::string_view align) const;  // largest length of the class so far; 0 for an unknown class
-  // Absolute paths of all data sets, shared ones under each of their paths.
+  // Absolute paths of all data sets; a shared data set is listed under each of its paths.
   const std::vector<std::string>& data_sets() const { return data_sets_; }
 
  private:
@@ -67,28 +67,28 @@ class TableWriter {
   std::map<std::string, std::int64_t, std::less<>> longest_;  // align class → largest length
   std::vector<std::string> data_sets_;
   std::int64_t rows_ = 0;
-  bool broken_ = false;  // a write failed half-way
+  bool broken_ = false;  // a write failed part-way
 };
 
 class TableReader {
  public:
   // Opens and checks every feature: columns as ColumnReader does, lengths against `rows` (none: against the first
-  // feature), borders (start at 0, never decrease, end at the right place) and equal borders within an align class.
-  // Holds all borders in memory. `where` names the file. Locked.
+  // feature), offsets (start at 0, never decrease, end at the number of values) and equal offsets within an align
+  // class. Keeps all offsets in memory. `where` names the file. Locked.
   TableReader(hid_t file, const std::string& name, const std::vector<FeatureSpec>& features,
               std::optional<std::int64_t> rows, std::uint64_t file_bytes, const std::string& where);
 
   std::int64_t rows() const { return rows_; }
-  std::int64_t bytes() const;        // of all values, as the cache holds them
+  std::int64_t bytes() const;        // of all values, decompressed as in the cache
   std::int64_t block_bytes() const;  // of one block of each column
 
-  // Values of all features of one row. Not locked: the cache enters the library.
+  // Values of all features of one row. Must not be locked: the cache takes the Lock.
   Example read(std::int64_t row, BlockCache& cache) const;
 
-  // Borders of an align class, rows + 1 of them; null when no feature belongs to it.
+  // Offsets of an align class, rows + 1 of them; null when no feature belongs to it.
   const Buffer<std::int64_t>* borders(std::string_view align) const;
 
-  // Reads everything once: throws Error at a chunk that cannot be read, a value outside its feature's stored type, a
+  // Reads everything once. Throws Error at a chunk that cannot be read, a value outside its feature's stored type or a
   // string that is not UTF-8. Locked.
   void scan() const;
 
@@ -96,7 +96,7 @@ class TableReader {
   using Borders = std::shared_ptr<const Buffer<std::int64_t>>;
   struct Feature {
     FeatureSpec spec;
-    std::unique_ptr<ColumnReader> values;  // a fixed address: the key of its blocks in the cache
+    std::unique_ptr<ColumnReader> values;  // on the heap: its address is the key of its blocks in the cache
     Borders offsets;                       // [rows+1], null: scalar
     Borders item_offsets;                  // [strings+1], null unless strings
   };

@@ -9,8 +9,8 @@ namespace etc::data::h5 {
 
 namespace {
 
-// All of a column of borders: 0 first, never decreasing, `last` at the end. The column's length was checked against
-// the bytes of the file, so this allocation is bounded.
+// Reads a whole column of offsets and checks them: 0 first, never decreasing, `last` at the end. The column's length
+// was checked against the bytes of the file, so this allocation is bounded.
 Buffer<std::int64_t> load_borders(const ColumnReader& column, std::int64_t last, const char* last_is) {
   Buffer<std::int64_t> borders(column.size(), Purpose::data);
   std::int64_t before = 0;
@@ -69,7 +69,7 @@ void check_range(const ColumnReader& column, const Block& block, NumberType stor
   });
 }
 
-// Throws unless the bytes between neighbouring borders are well-formed UTF-8.
+// Throws unless the bytes between consecutive offsets are well-formed UTF-8.
 class Utf8Check {
  public:
   Utf8Check(const ColumnReader& column, const Buffer<std::int64_t>& borders) : column_(column), borders_(borders) {}
@@ -95,7 +95,7 @@ class Utf8Check {
   const ColumnReader& column_;
   const Buffer<std::int64_t>& borders_;
   std::int64_t string_ = 0;  // index of the string being collected
-  std::string text_;         // what of it has been seen
+  std::string text_;         // its bytes so far
 };
 
 }  // namespace

@@ -58,8 +58,8 @@ std::optional<std::int64_t> outlier(const FeatureValue& value, IntegerRange rang
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     if (outside(*number)) return *number;
   } else if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
-    // A difference below 0 sets the highest bit (lowest <= 0 <= highest: none is cut off), and bits are gathered by
-    // vectors; one by one only where there is something to find.
+    // A difference below 0 sets the sign bit (lowest <= 0 <= highest, so the unsigned differences cannot wrap past it).
+    // The OR of all differences vectorises; values are searched one by one only if the OR has the sign bit.
     const auto lowest = static_cast<std::uint64_t>(range.lowest), highest = static_cast<std::uint64_t>(range.highest);
     std::uint64_t signs = 0;
     for (const std::int64_t x : *list) {
@@ -223,7 +223,8 @@ void TableWriter::append_value(Feature& feature, const FeatureValue& value) {
     }
   }
   if (feature.offsets) {
-    // `offsets` counts strings in a list of strings, elements everywhere else; item_offsets has one border more.
+    // `offsets` counts strings in a list of strings, elements everywhere else; item_offsets has one entry more than
+    // strings.
     const std::int64_t border = feature.item_offsets ? feature.item_offsets->size() - 1 : values.size();
     feature.offsets->append({&border, 1});
   }

@@ -16,7 +16,7 @@ namespace etc::data {
 
 namespace {
 
-// Far above any run, far below where ordinals overflow.
+// More than any run uses, yet ordinals cannot overflow.
 constexpr std::int64_t kMostSamples = std::int64_t{1} << 60;
 
 void require_at_least(const char* name, std::int64_t lowest, std::int64_t value) {
@@ -25,17 +25,17 @@ void require_at_least(const char* name, std::int64_t lowest, std::int64_t value)
 
 }  // namespace
 
-// The reader's side (produce) runs on one thread only; the queue between is guarded by `mutex`.
+// produce() runs on one thread only, the reader thread if there is one; `mutex` guards the queue between the threads.
 struct Loader::Impl {
   std::shared_ptr<const DatasetReader> reader;
   LoaderOptions options;
   std::int64_t n = 0;
 
-  // Of the producing thread.
+  // Used by the producing thread only.
   std::unique_ptr<SampleOrder> order;
   std::int64_t position = 0;  // ordinal at which the next batch starts
 
-  // Between the threads. An entry without a batch is the end; an exception ends the run, too.
+  // Shared by both threads. An entry without a batch marks the end; an exception ends the run, too.
   struct Entry {
     bool has_batch = false;
     LoadedBatch batch;
@@ -61,7 +61,7 @@ struct Loader::Impl {
     return entry;
   }
 
-  // Lengths say how the whole batch is cut; only this rank's examples are read.
+  // The micro-batches of the whole batch are computed from lengths; only this rank's examples are read.
   LoadedBatch load(SampleRange range) {
     std::vector<std::int64_t> indices, example_tokens;
     for (std::int64_t s = range.begin; s < range.end; ++s) {
@@ -103,7 +103,7 @@ struct Loader::Impl {
     }
   }
 
-  // The oldest entry of the queue; the last one stays, so that asking again gives the same answer.
+  // Takes the oldest entry of the queue. The end entry stays, so that a further call returns the same result.
   Entry take() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return !queue.empty(); });
@@ -146,7 +146,7 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
   impl_->order = std::make_unique<SampleOrder>(*impl_->reader, options);
   impl_->position = start.samples;
   if (options.prefetch_batches > 0) {
-    const SignalsBlocked blocked;  // of the thread
+    const SignalsBlocked blocked;  // for the new thread
     impl_->thread = std::thread([impl = impl_.get()] { impl->read_ahead(); });
   }
 }

@@ -12,7 +12,7 @@ namespace etc::data {
 
 namespace {
 
-constexpr std::uint64_t kOrderStream = 0x6f72646572ull;  // "order": no other use of the run's seed shares these numbers
+constexpr std::uint64_t kOrderStream = 0x6f72646572ull;  // "order": a stream that no other use of the seed shares
 
 __extension__ typedef unsigned __int128 Wide;
 

@@ -17,7 +17,7 @@ SampleOrder::SampleOrder(const DatasetReader& reader, const LoaderOptions& optio
 
 void SampleOrder::take_epoch(std::int64_t epoch) {
   if (epoch == epoch_) return;
-  order_ = {};  // before there are two
+  order_ = {};  // frees the old order before the new one is built
   if (by_tokens_) {
     TokenBatches::Epoch own = by_tokens_->epoch(epoch);
     order_ = std::move(own.order);

@@ -10,9 +10,10 @@
 
 namespace etc::data {
 
-// A function of data set and options alone, whatever was asked before, so any position can be resumed. Epoch e of n examples
-// owns ordinals e·n … e·n+n-1, in batches of batch_examples (batch_at) or, with batch_tokens, in those of TokenBatches, which
-// end with their epoch: its sources are long tokens, its targets global ones.
+// Results depend on data set and options alone, not on earlier calls, so a run can resume at any position. Epoch e of n
+// examples owns ordinals e·n … e·n+n-1, cut into batches of batch_examples (batch_at) or, with batch_tokens, into those
+// of TokenBatches, which end with their epoch; its source lengths are the long tokens, its target lengths the global
+// tokens.
 class SampleOrder {
  public:
   // Throws Error naming an example that alone exceeds batch_tokens.
@@ -24,7 +25,7 @@ class SampleOrder {
   std::int64_t index_of(std::int64_t ordinal);
   // The batch that starts at ordinal `start` (batch_at); none: the run is over.
   std::optional<SampleRange> batch_at(std::int64_t start);
-  std::int64_t batches_per_epoch() const;  // that start in an epoch, at most
+  std::int64_t batches_per_epoch() const;  // upper bound of those that start in an epoch
 
  private:
   void take_epoch(std::int64_t epoch);
@@ -33,7 +34,7 @@ class SampleOrder {
   std::int64_t examples_;
   std::vector<std::int64_t> tokens_;
   std::optional<TokenBatches> by_tokens_;
-  std::int64_t epoch_ = -1;  // of what follows
+  std::int64_t epoch_ = -1;  // the epoch that order_ and ends_ describe
   std::vector<std::int64_t> order_, ends_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kPairStream = 0x7061697273ull, kBatchStream = 0x62617463686573ull;  // "pairs", "batches"
 
-// Fills batches with pairs in their order.
+// Fills batches with pairs in the order given.
 class Filling {
  public:
   Filling(std::span<const std::int64_t> sources, std::span<const std::int64_t> targets, const TokenBudget& budget)
@@ -29,11 +29,11 @@ class Filling {
            budget_.tokens);
     }
     add(pair);
-    // The open pairs but the last one make a batch.
+    // All open pairs except the last one form a batch.
     while (cost() > budget_.tokens) close(std::ssize(open_) - 1);
   }
 
-  // Closes what is open, if anything, and gives all: pairs in order, and where batches end.
+  // Closes the open batch, if any, and returns the pairs in order and the end of each batch.
   std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> finish() {
     if (!open_.empty()) put(std::ssize(open_));
     return {std::move(pairs_), std::move(ends_)};
@@ -56,7 +56,7 @@ class Filling {
     longest_ = std::max(longest_, longest_of(pair));
   }
 
-  // A batch of the first `count` open pairs, of which the multiple rule may keep some back.
+  // Makes a batch of the first `count` open pairs; the rule of multiples may keep some of them back.
   void close(std::int64_t count) {
     if (!budget_.padded) return put(count);
     const std::int64_t multiple = budget_.multiple;

@@ -16,7 +16,7 @@ namespace etc::data {
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 18;
-constexpr int kGzipOnly = 15 + 16;  // zlib's way to say: largest window, gzip header required
+constexpr int kGzipOnly = 15 + 16;  // zlib's windowBits: largest window, gzip header required
 
 }  // namespace
 
@@ -28,7 +28,7 @@ struct ByteStream::Impl {
   std::string name;
   int file = -1;  // descriptor
   std::vector<unsigned char> block = std::vector<unsigned char>(kBlockBytes);
-  std::size_t begin = 0, end = 0;  // what of the block is not used yet
+  std::size_t begin = 0, end = 0;  // unused part of the block
   std::int64_t taken = 0;          // bytes read from the file
   bool gzip = false;
   bool inside_member = false;  // of a gzip file; it may consist of several members
@@ -55,8 +55,8 @@ struct ByteStream::Impl {
     return got > 0;
   }
 
-  // Makes at least one unused byte available; false at the end of the file. Takes what a pipe has without waiting for
-  // more, so that its reader can answer.
+  // Makes at least one unused byte available; false at the end of the file. From a pipe it takes the bytes available
+  // without waiting for more, so that the program can answer the writer.
   bool refill() {
     if (begin < end) return true;
     begin = end = 0;
@@ -65,7 +65,8 @@ struct ByteStream::Impl {
     return end > 0;
   }
 
-  // Looks at the first two bytes, at the second one only where the first may be gzip's: a pipe may have but one.
+  // Checks the first two bytes. Reads the second one only if the first is gzip's, because a pipe may hold only one
+  // byte.
   bool begins_like_gzip() {
     if (!refill() || block[0] != 0x1F) return false;
     while (end < 2) {
@@ -96,7 +97,7 @@ struct ByteStream::Impl {
         break;
       }
       if (!inside_member) {
-        // Zero bytes behind a member are padding; anything else must be a further member.
+        // Zero bytes after a member are padding; anything else must be another member.
         if (block[begin] == 0) {
           ++begin;
           continue;
@@ -128,9 +129,9 @@ ByteStream::ByteStream(const std::filesystem::path& path) : impl_(std::make_uniq
   Impl& s = *impl_;
   const bool standard_input = path == kStandardInput;
   s.name = raw_file_text(path);
-  std::error_code ignored;  // opening says what is wrong
+  std::error_code ignored;  // a failure is reported by open() below
   if (std::filesystem::is_directory(path, ignored)) fail(s.name, "expected a file, got a folder");
-  // A descriptor of its own: closing the stream leaves standard input open.
+  // A duplicated descriptor, so that closing the stream leaves standard input open.
   s.file = standard_input ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (s.file < 0) fail(s.name, "cannot open: {}", std::strerror(errno));
   s.gzip = s.begins_like_gzip();
@@ -153,7 +154,7 @@ const std::string& ByteStream::fault() const {
 void ByteStream::hash_into(Sha256& hash) {
   Impl& s = *impl_;
   s.hash = &hash;
-  hash.update({reinterpret_cast<const char*>(s.block.data()), s.end});  // read when the kind of file was found out
+  hash.update({reinterpret_cast<const char*>(s.block.data()), s.end});  // the bytes read to detect the format
 }
 
 void ByteStream::read_rest() {

@@ -1,5 +1,5 @@
-// The bytes of a raw file from front to back, plain or gzip (told apart by the first two bytes), in bounded memory. A
-// stream that has no size and can be read only once (a FIFO, standard input) serves as well.
+// Reads the bytes of a raw file sequentially, plain or gzip (detected by the first two bytes), in bounded memory. Also
+// accepts input that has no size and can be read only once (a FIFO, standard input).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace etc::data {
 
-inline constexpr const char* kStandardInput = "-";  // as the name of a raw file
+inline constexpr const char* kStandardInput = "-";  // name of standard input as a raw file
 
 std::string raw_file_text(const std::filesystem::path& path);  // for messages: the path, or "standard input"
 
@@ -22,15 +22,16 @@ class ByteStream : NotCopied {
   explicit ByteStream(const std::filesystem::path& path);
   ~ByteStream();
 
-  // Fills up to `size` bytes, uncompressed; 0 means the end. Throws Error when the machine cannot read on. Damaged or
-  // cut gzip data is not an exception: what could be unpacked is delivered, then the stream ends and fault() tells why.
+  // Fills up to `size` bytes, uncompressed; 0 means the end. Throws Error on a read error. Damaged or truncated gzip
+  // data throws nothing: the decompressed bytes before the damage are returned, then the stream ends and fault() tells
+  // why.
   std::size_t read(char* to, std::size_t size);
 
-  const std::string& fault() const;  // empty: the stream ended (or goes on) as it should
-  std::int64_t position() const;     // bytes of the file itself taken so far
+  const std::string& fault() const;  // empty: no fault so far
+  std::int64_t position() const;     // bytes read from the file so far, before decompression
 
-  // For files that can be read only once: every byte of the file itself, from the first on and as it is stored, goes
-  // into `hash`, which must outlive the stream. To be called before anything else; read_rest() takes what nobody read.
+  // For input that can be read only once: hashes every byte as stored in the file, from the first on. `hash` must
+  // outlive the stream. Call it before any other function; read_rest() reads and hashes the remaining bytes.
   void hash_into(Sha256& hash);
   void read_rest();
 

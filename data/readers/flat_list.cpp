@@ -14,7 +14,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-// Appends the rows of a list; false at the first thing that is not as it must be.
+// Appends the rows of a list; false at the first row that does not have the expected form.
 class Filler {
  public:
   Filler(const FlatMembers& members, const std::vector<std::string_view>& unread, FlatList& list) : list_(list) {
@@ -50,15 +50,15 @@ class Filler {
  private:
   enum class Kind { unread, text, flag, integer, floats };
 
-  // Where the values of a member go.
+  // Destination of a member's values.
   struct Slot {
     std::string_view name;
     Kind kind;
-    std::size_t column = 0;  // of its kind
+    std::size_t column = 0;  // index among the columns of its kind
     std::size_t size = 1;    // values in a row
   };
 
-  // Members stand in the order of the row before as a rule; null: no such member.
+  // Members usually have the same order as in the previous row, so that slot is tried first. null: no such member.
   const Slot* slot_of(std::string_view key, std::size_t place) {
     if (place < order_.size() && slots_[order_[place]].name == key) return &slots_[order_[place]];
     const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.name == key; });
@@ -83,7 +83,7 @@ class Filler {
     return true;
   }
 
-  // A second value of the same row would be one too many.
+  // The size check also refuses a second value for the same row.
   template <typename Value, typename Column>
   bool add_value(dom::element value, Column& column) const {
     if (column.size() != list_.rows || !value.is<Value>()) return false;
@@ -102,9 +102,9 @@ class Filler {
   }
 
   FlatList& list_;
-  std::vector<Slot> slots_;         // those of unread members first
-  std::size_t members_ = 0;         // slots of the others
-  std::vector<std::size_t> order_;  // of the last row's members: their slots
+  std::vector<Slot> slots_;         // slots of unread members first
+  std::size_t members_ = 0;         // number of the other slots
+  std::vector<std::size_t> order_;  // slots of the last row's members, by position
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A JSON list of objects that all have the same few members: values by columns, straight from the parser, where a JSON
-// value of each object would cost ten times the parsing (a page of OpenKP has hundreds of elements of 20 numbers, one
+// Reads a JSON list of objects that all have the same few members into columns, directly from the parser. Building a
+// JSON value per object would cost ten times the parsing (a page of OpenKP has hundreds of elements of 20 numbers, one
 // of Natural Questions thousands of tokens).
 #pragma once
 
@@ -17,7 +17,7 @@ namespace etc::data {
 struct FlatMembers {
   std::vector<std::string> texts;
   std::vector<std::string> integers;                        // of 64 bits, signed
-  std::vector<std::pair<std::string, std::size_t>> floats;  // lists of so many floats, numbers with a point or exponent
+  std::vector<std::pair<std::string, std::size_t>> floats;  // lists of this many numbers with a point or exponent
   std::vector<std::string> flags = {};                      // true or false
 };
 
@@ -33,9 +33,8 @@ struct FlatList {
   std::vector<std::vector<bool>> flags;             // [member][row]
 };
 
-// Nothing unless the text is JSON in UTF-8 and such a list: parse_record reads everything else, and says what is wrong.
-// Throws
-// std::bad_alloc when memory does not suffice. Thread-safe. Cost: one pass.
+// nullopt unless the text is JSON in UTF-8 and a list of this form; parse_record reads any other text and reports
+// faults. Throws std::bad_alloc when memory does not suffice. Thread-safe. Cost: one pass.
 std::optional<FlatList> read_flat_list(std::string_view text, const FlatMembers& members);
 
 }  // namespace etc::data

@@ -1,4 +1,4 @@
-// Objects that simdjson has parsed → columns: what flat_list.h's reader and the record's share.
+// Objects parsed by simdjson → columns: shared by read_flat_list (flat_list.h) and parse_record (json_record.h).
 #pragma once
 
 #include <simdjson.h>
@@ -11,7 +11,8 @@
 
 namespace etc::data {
 
-// Nothing unless every row is an object of these members and, any number of times and of any type, `unread` ones.
+// nullopt unless every row is an object with exactly these members; `unread` members may occur any number of times and
+// with any type.
 std::optional<FlatList> flat_rows(simdjson::dom::array rows, const FlatMembers& members,
                                   const std::vector<std::string_view>& unread = {});
 

@@ -15,8 +15,8 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-// Empties a value of at most kMaxDepth levels, the innermost first. The library's own destructor moves all that a list
-// holds into a new one before, and when there is no memory for that the process ends.
+// Empties a value of at most kMaxDepth levels, the innermost first. The library's destructor first moves the elements
+// into a new list, which terminates the process when memory is exhausted.
 void release(Json& value) noexcept {
   if (value.is_array()) {
     auto& elements = value.get_ref<Json::array_t&>();
@@ -29,7 +29,7 @@ void release(Json& value) noexcept {
   }
 }
 
-// simdjson's value → a record's, noting duplicate keys on the way.
+// Converts simdjson's value to the record's and notes duplicate keys.
 class ValueBuilder {
  public:
   ValueBuilder(JsonRecord& record, const UnreadMembers& unread, const FlatLists& flat)
@@ -44,7 +44,8 @@ class ValueBuilder {
   }
 
  private:
-  // Into a value that stands in its place in the record already: whatever is built when memory ends is the record's.
+  // Builds in place, in a value that already belongs to the record, so that on bad_alloc the record owns every part
+  // built so far.
   void build(dom::element element, int level, Json& value) {
     switch (element.type()) {
       case dom::element_type::OBJECT:
@@ -99,13 +100,13 @@ class ValueBuilder {
     elements.reserve(array.size());
     for (const dom::element element : array) {
       place_.push_back({{}, elements.size()});
-      elements.emplace_back();  // of JSON null
+      elements.emplace_back();  // a JSON null
       build(element, level + 1, elements.back());
       place_.pop_back();
     }
   }
 
-  // A list that is a member of the record; true when it is done with. (Without a name: an element of a list.)
+  // Reads a list that is a member of the record by columns; true if that succeeded. (Empty name: an element of a list.)
   bool read_columns(std::string_view name, dom::array rows) {
     const auto members = flat_.find(name);
     if (members == flat_.end()) return false;
@@ -113,7 +114,8 @@ class ValueBuilder {
     return list && record_.columns.try_emplace(members->first, std::move(*list)).second;
   }
 
-  // Unread members of the objects of this list, itself a member of the record; of the record itself: "".
+  // Unread members of the objects in this list, which is a member of the record. "": unread members of the record
+  // itself.
   std::vector<std::string_view> unread_in(std::string_view list) const {
     std::vector<std::string_view> names;
     for (const auto& [member, of_elements] : unread_) {
@@ -138,7 +140,7 @@ class ValueBuilder {
   }
 
   struct Step {
-    std::string_view key;   // without data: an element of an array
+    std::string_view key;   // null data: an element of an array
     std::size_t index = 0;  // of the element
   };
 
@@ -148,11 +150,11 @@ class ValueBuilder {
   const UnreadMembers& unread_;
   const FlatLists& flat_;
   const Names unread_of_record_;
-  Names unread_of_list_;     // of the objects of the member of the record that is being built
+  Names unread_of_list_;     // of the objects in the list being built
   std::vector<Step> place_;  // of the value being built
 };
 
-// The most brackets of a text that are open at once.
+// Largest number of brackets open at the same time.
 std::size_t nesting(std::string_view text) {
   std::size_t open = 0, deepest = 0;
   bool in_string = false;
@@ -180,23 +182,23 @@ bool parse(std::string& text, const UnreadMembers& unread, const FlatLists& flat
   dom::element root;
   auto error = parser->parse(text.data(), text.size(), false).get(root);
   if (error == simdjson::DEPTH_ERROR) {
-    // Nesting is limited by memory alone: two machine words per level, which the text itself has already cost.
+    // Nesting is limited by memory alone: the parser needs two machine words per level.
     error = parser->allocate(std::max(text.size(), parser->capacity()), nesting(text) + 2);
     if (!error) error = parser->parse(text.data(), text.size(), false).get(root);
   }
-  if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // says nothing about the text
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // not a fault of the text
   if (!error) ValueBuilder(record, unread, flat).build_record(root);
   return !error;
 }
 
-// The first fault of a text by the grammar alone.
+// Finds the first violation of the JSON grammar.
 struct GrammarCheck : nlohmann::json_sax<Json> {
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
   bool number_unsigned(number_unsigned_t) override { return true; }
   bool number_float(number_float_t, const string_t& text) override {
-    // simdjson refuses an integer beyond 64 bits; here it is a float without a point.
+    // simdjson refuses an integer beyond 64 bits; nlohmann reports it as a float without a point.
     if (text.find_first_of(".eE") == string_t::npos) out_of_range = member;
     return true;
   }
@@ -212,7 +214,7 @@ struct GrammarCheck : nlohmann::json_sax<Json> {
   bool end_array() override { return level-- > 0; }
   bool parse_error(std::size_t read, const std::string&, const nlohmann::detail::exception& error) override {
     constexpr int kOutOfRange = 406;
-    if (error.id == kOutOfRange) {  // a number too large for a double is JSON nevertheless
+    if (error.id == kOutOfRange) {  // a number too large for a double is still valid JSON
       out_of_range = member;
       return false;
     }
@@ -226,8 +228,8 @@ struct GrammarCheck : nlohmann::json_sax<Json> {
   }
   std::size_t offset = 0;
   std::string message;       // empty: no fault
-  std::int64_t level = 0;    // of objects and arrays
-  std::string member;        // of the record, the last one seen
+  std::int64_t level = 0;    // nesting of objects and arrays
+  std::string member;        // the last member of the record seen
   std::string out_of_range;  // the member that holds a number beyond 64 bits
 };
 
@@ -272,7 +274,7 @@ void note_differences(const Json& a, const Json& b, const std::string& path, std
       const std::string field = path.empty() ? key : path + "." + key;
       const auto other = b.find(key);
       if (other == b.end()) {
-        notes.push_back({JsonNote::Kind::unpaired_surrogate, field});  // it is in the key
+        notes.push_back({JsonNote::Kind::unpaired_surrogate, field});  // the surrogate is in the key
       } else {
         note_differences(value, *other, field, notes);
       }
@@ -284,8 +286,9 @@ void note_differences(const Json& a, const Json& b, const std::string& path, std
   }
 }
 
-// simdjson takes an unpaired surrogate for a broken string. Such a text is parsed twice, with two different characters
-// in place of each: where the two values differ, the surrogates were. (Nothing by columns: they have no paths.)
+// simdjson refuses a string with an unpaired surrogate. The text is then parsed twice, with two different replacement
+// characters: the fields where the two values differ held the surrogates. (Nothing is read by columns, because columns
+// have no paths.)
 bool parse_with_unpaired_surrogates(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
   std::string other_text = text;
   if (replace_unpaired_surrogates(text, 'd') == 0) return false;
@@ -311,7 +314,7 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const F
 
   TextPosition where = slice.begin;
   if (const auto offset = invalid_utf8(slice.text)) {
-    // A character that the file's end cuts is a matter of the end.
+    // A character cut by the end of the file is reported as truncation, below.
     if ((whole && !slice.open_line) || *offset + 4 <= slice.text.size()) {
       where.advance(slice.text.data(), *offset);
       throw InputFault("utf8_invalid", where, "not well-formed UTF-8");

@@ -1,4 +1,4 @@
-// One record's text → a JSON value (simdjson behind this door), with what a task has to report about it.
+// One record's text → a JSON value (parsed by simdjson), with the irregularities that a task reports.
 #pragma once
 
 #include <map>
@@ -12,12 +12,13 @@
 
 namespace etc::data {
 
-// Something odd in a text that is JSON nevertheless.
+// An irregularity in a text that is valid JSON.
 struct JsonNote {
   enum class Kind {
     duplicate_key,       // the last value was taken
-    unpaired_surrogate,  // an escape like \ud800 alone; the text holds U+FFFD in its place
-    // A number beyond 64 bits or a double's range; the record's value is then null, the field its member that holds it.
+    unpaired_surrogate,  // an escape like \ud800 alone; the value has U+FFFD instead
+    // A number beyond 64 bits or a double's range. The record's value is then null; `field` is the member that holds
+    // the number.
     number_out_of_range
   };
   Kind kind;
@@ -30,12 +31,12 @@ struct JsonRecord {
   JsonRecord(JsonRecord&&) = default;
   JsonRecord& operator=(const JsonRecord&) = default;
   JsonRecord& operator=(JsonRecord&&) = default;
-  ~JsonRecord();  // takes no memory, so that a record can be given up when there is none left
+  ~JsonRecord();  // allocates no memory, so that a record can be destroyed after a bad_alloc
 
   std::int64_t index = 0;
   TextPosition begin;
-  Json value;  // containers below level kMaxDepth are left empty: no task looks there
-  // Members of the record that were read by columns; the value has an empty list in the place of each.
+  Json value;  // containers below level kMaxDepth are left empty: no task reads them
+  // Members of the record that were read by columns; in the value each of them is an empty list.
   std::map<std::string, FlatList, std::less<>> columns;
   std::vector<JsonNote> notes;
 };
@@ -46,15 +47,15 @@ inline constexpr int kMaxDepth = 64;
 // objects of a list that is a member of the record ("document_tokens", "start_byte").
 using UnreadMembers = std::vector<std::pair<std::string, std::string>>;
 
-// Parses a slice; every key of every object (down to kMaxDepth) is visited. The value has no unread members. Those
-// lists of `flat` that are as flat_list.h says, but for unread members, are read by columns; any other is in the value.
-// Throws InputFault with the place of the fault when the text is not UTF-8 or not JSON; NaN and Infinity are not JSON.
-// A last line without a line end that stops before its JSON is whole gets cut_short set first: the file was cut there.
-// Throws std::bad_alloc when memory does not suffice.
+// Parses a slice; every key of every object (down to kMaxDepth) is visited. Unread members are left out of the value.
+// Lists named in `flat` are read by columns if they have the form that flat_list.h requires (apart from unread
+// members); other lists are in the value. Throws InputFault with the place of the fault when the text is not UTF-8 or
+// not JSON; NaN and Infinity are not JSON. For a last line without a line end whose JSON is incomplete, cut_short is
+// set first: the file is truncated there. Throws std::bad_alloc when memory does not suffice.
 // Thread-safe. Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
 JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread = {}, const FlatLists& flat = {});
 
-// The whole value of one record, without anything left out or put into columns; the slice stays as it is. Throws like
+// The complete value of one record, with no member left out or read by columns; the slice is unchanged. Throws like
 // parse_record.
 Json value_of(const RecordSlice& slice);
 

@@ -1,4 +1,4 @@
-// simdjson's parsers of the calling thread.
+// simdjson parsers, one per thread.
 #pragma once
 
 #include <simdjson.h>
@@ -10,9 +10,9 @@
 
 namespace etc::data {
 
-// A parser keeps the memory of its longest and deepest text: it is used again while that is little, and given back at
-// the end of the use otherwise. What a text was parsed into lasts until the next use on the thread.
-// Parser: simdjson's for whole values, or simdjson::ondemand::parser for what is asked for.
+// A parser keeps the memory needed for its longest and deepest text. It is reused while that memory is small and freed
+// after use otherwise. Parsed values are valid until the next use on this thread.
+// Parser: simdjson's DOM parser for whole values, or simdjson::ondemand::parser for selected members.
 template <typename Parser = simdjson::dom::parser>
 class KeptParser : NotCopied {
  public:

@@ -1,4 +1,4 @@
-// One member of a record without the rest: whoever chooses among records need not build them all.
+// Reads one member of a record without building the rest, for code that selects among records.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,9 @@
 
 namespace etc::data {
 
-// The text of the record's member `name`; of several the last one's, as parse_record takes it. Nothing where the record
-// has no such member or its value is no string, and where the text is not JSON as far as it is looked at: the values of
-// other members are stepped over unread. parse_record says what is wrong. Throws std::bad_alloc when memory
-// does not suffice. Thread-safe.
+// The text of the record's member `name`; of several the last one's, like parse_record. nullopt if the record has no
+// such member, if its value is not a string, or if a fault in the JSON is met. Values of other members are skipped
+// unchecked; parse_record reports faults. Throws std::bad_alloc when memory does not suffice. Thread-safe.
 // Cost: one pass over the text that marks its strings and brackets; nothing is built.
 std::optional<std::string> member_text(RecordSlice& slice, std::string_view name);
 

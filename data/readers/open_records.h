@@ -1,4 +1,4 @@
-// The reader of JSON records in each of the forms a file may have.
+// Opens the reader for the layout of a file of JSON records.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace etc::data {
 
-// The stream outlives the reader.
+// The stream must outlive the reader.
 inline std::unique_ptr<RecordReader> open_records(ByteStream& stream, RecordLayout layout) {
   if (layout == RecordLayout::questions) return std::make_unique<QuestionReader>(stream);
   return std::make_unique<RecordSlicer>(stream, layout);

@@ -39,7 +39,7 @@ bool ParallelLines::append_target(std::string& text) {
   try {
     return target_->append(text);
   } catch (const InputFault& fault) {
-    // The message begins with a place, which is one in the target file.
+    // The message begins with a place, which is in the target file, so that file is named.
     throw InputFault(fault.code(), fault.where(),
                      fmt::format("in the target file {}: {}", raw_file_text(target_path_), fault.what()));
   }

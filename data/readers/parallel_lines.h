@@ -1,4 +1,4 @@
-// The reader of two texts whose lines belong together: a source text and its translation.
+// Reads two parallel texts line by line: a source text and its translation.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@ namespace etc::data {
 // "\r\n"). Its place is that of the source line.
 class ParallelLines : public RecordReader, NotCopied {
  public:
-  // target: its file; without one a record is a source line alone.
+  // target: the file of the translation; without it a record is a source line alone.
   ParallelLines(ByteStream& source, const std::optional<std::filesystem::path>& target);
-  // The same of a target that somebody opened, who may have it hashed. The streams outlive the reader; target_path is for
-  // messages.
+  // For a target that the caller has opened (and may have hashed). Both streams must outlive the reader; target_path is
+  // for messages.
   ParallelLines(ByteStream& source, ByteStream& target, std::filesystem::path target_path);
 
-  // False after the last pair. Throws Error with both counts where one text has more lines than the other; InputFault
-  // "line_too_long" or "gzip_truncated", naming the target file where it lies there, behind the whole pairs before it.
+  // False after the last pair. Throws Error with both counts if one text has more lines than the other. Throws
+  // InputFault "line_too_long" or "gzip_truncated", which names the target file if the fault is there; the whole pairs
+  // before it are returned first.
   bool next(RecordSlice& slice) override;
 
   std::vector<FileNote> notes() const override;  // byte-order marks

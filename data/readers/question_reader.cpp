@@ -11,7 +11,7 @@ namespace etc::data {
 
 namespace {
 
-// The parts of a text that is known to be JSON: views of it, empty where there is none.
+// Parts of a text that is known to be valid JSON, as views; empty if there is no such part.
 
 std::string_view value_at(std::string_view text, std::size_t at) {
   ValueScanner scanner(text[at]);
@@ -41,7 +41,7 @@ void for_each_part(std::string_view text, Visit&& visit) {
   }
 }
 
-// A member of an object; of equal keys the last, as everywhere.
+// The value of an object's member; of equal keys the last, as in all readers.
 std::string_view member(std::string_view object, std::string_view quoted_key) {
   std::string_view found;
   if (object.empty() || object[0] != '{') return found;
@@ -70,7 +70,7 @@ bool is_list(std::string_view value) {
 struct QuestionReader::Impl {
   explicit Impl(ByteStream& stream) : text(stream) {}
 
-  // A record to come: views of the article's text.
+  // A pending record: views of the article's text.
   struct Part {
     std::string_view context;   // empty: none
     std::string_view question;  // or, misplaced, the record itself
@@ -123,7 +123,8 @@ struct QuestionReader::Impl {
     text.skip(1);
   }
 
-  // What follows the list. Of another one only the first would have been read: the last counts everywhere else.
+  // Reads the members after the list. A second list "data" is a fault: the first one has been read already, although
+  // the last of equal keys counts everywhere else.
   void finish() {
     finished = true;
     for (skip_blanks(text); here() == ','; skip_blanks(text)) {
@@ -141,7 +142,7 @@ struct QuestionReader::Impl {
     if (text.available(1) > 0 || !text.fault().empty()) fail_expected(text, "nothing behind the file's object");
   }
 
-  // The next article, checked to be JSON; false behind the last.
+  // Takes the next article and checks that it is JSON; false after the last.
   bool take_article() {
     skip_blanks(text);
     if (here() == ']') {
@@ -169,7 +170,7 @@ struct QuestionReader::Impl {
     return true;
   }
 
-  // Those around the article's questions, which are in no record's text.
+  // Notes duplicate keys outside the article's questions, which no record's text contains.
   void note_repeated_keys(const std::vector<JsonNote>& odd) {
     if (parts.size() == 1 && parts[0].misplaced && parts[0].question.data() == article.text.data()) return;
     for (const JsonNote& note : odd) {

@@ -1,8 +1,8 @@
-// The reader of files in SQuAD's form: one record per question, with the text it is asked of.
+// Reads files in SQuAD's form: one record per question, with the text that the question is about.
 //
 //   {"data": [{"paragraphs": [{"context": C, "qas": [Q, …]}, …]}, …]}   →   {"context":C,"question":Q} for every Q
 //
-// Other members are passed over, wherever they stand. Articles are read one at a time, so memory is one article.
+// Other members are skipped, wherever they are. Articles are read one at a time, so memory is one article.
 #pragma once
 
 #include <memory>
@@ -18,12 +18,12 @@ class QuestionReader : public RecordReader, NotCopied {
   explicit QuestionReader(ByteStream& stream);
   ~QuestionReader() override;
 
-  // The next question, at its own place in the file. An article without a list of paragraphs and a paragraph without a
-  // list of questions are given as they stand, for whoever reads records to refuse. Throws InputFault at an article that
-  // is not JSON, where the file is no such object, and at a second "data" behind the articles.
+  // The next question, with its own place in the file. An article without a list of paragraphs and a paragraph without
+  // a list of questions are returned unchanged, as records that the task will refuse. Throws InputFault at an article
+  // that is not JSON, if the file is not an object of this form, and at a second "data" after the articles.
   bool next(RecordSlice& slice) override;
 
-  // A byte-order mark; keys that occur twice around the questions. Those within a question its record has.
+  // A byte-order mark; duplicate keys outside the questions. (Those within a question are notes of its record.)
   std::vector<FileNote> notes() const override;
 
  private:

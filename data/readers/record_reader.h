@@ -1,8 +1,9 @@
-// What a reader of raw records gives: the bytes of one record after the other, each with its place in the file.
+// Interface of readers of raw records: they return the bytes of one record after the other, each with its place in the
+// file.
 //
-// A reader knows how the records of a file are set apart and nothing of what stands in them: record_slicer.h cuts JSON,
-// and a reader of another form (tab-separated lines, plain text by documents) is one more class derived from
-// RecordReader, in a file of its own. Offsets, lines and columns are counted in the uncompressed bytes.
+// A reader knows how a file's records are separated, not what they contain: record_slicer.h cuts JSON, and a reader of
+// another form (tab-separated lines, plain text by documents) is another class derived from RecordReader, in its own
+// file. Offsets, lines and columns are counted in the uncompressed bytes.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ struct TextPosition {
   void advance(const char* text, std::size_t size);
 };
 
-// Bytes that a slice's text has room for behind its end, so that a parser that wants some there need not copy it.
+// Capacity that a slice's text has after its end, so that a parser that needs padding there need not copy the text.
 inline constexpr std::size_t kTextPadding = 64;
 
 inline constexpr const char* kEndsInsideRecord = "the file ends inside a record";
@@ -33,16 +34,17 @@ struct RecordSlice {
   std::int64_t index = 0;  // 0-based position among the file's records
   TextPosition begin;
   std::string text;
-  std::string cut_short;  // why the text ends before the record does; empty: it is whole
-  // Of lines: the file ends without a line end behind it. It is whole if it is JSON; parse_record finds out.
+  std::string cut_short;  // why the text ends before the record does; empty: the record is complete
+  // JSON lines: the file's last line has no line end. The record is complete if it is valid JSON, which parse_record
+  // checks.
   bool open_line = false;
-  // Where the next record begins does not depend on what this one holds: unless it is cut short, a fault in its text is
-  // a fault of this record alone.
+  // The start of the next record does not depend on this record's content: unless the record is cut short, a fault in
+  // its text affects this record alone.
   bool stands_alone = false;
 };
 
-// A text that cannot be read: of a record that stands alone this one, else the file from here on (severity fatal of
-// task-wikihop 9). what() is "byte …, line …, column …: message".
+// Text that cannot be read. The fault affects one record if stands_alone is set in it, else the file from here on
+// (severity fatal of task-wikihop 9). what() is "byte …, line …, column …: message".
 class InputFault : public Error {
  public:
   InputFault(std::string code, TextPosition where, const std::string& message);
@@ -56,7 +58,7 @@ class InputFault : public Error {
   TextPosition where_;
 };
 
-// Something odd about a file as a whole that costs no record; the report lists it as a warning.
+// An irregularity of the whole file that loses no record; the report lists it as a warning.
 struct FileNote {
   std::string code;
   std::string message;
@@ -66,11 +68,11 @@ class RecordReader {
  public:
   virtual ~RecordReader() = default;
 
-  // The next record of the file, in order; false after the last. Throws InputFault where the file cannot be read on;
-  // what came before stays good. Called by one thread at a time.
+  // The next record of the file, in order; false after the last. Throws InputFault where the file cannot be read
+  // further; records returned before remain valid. Called by one thread at a time.
   virtual bool next(RecordSlice& slice) = 0;
 
-  // Of what was read so far; complete after the last record.
+  // Notes on the part read so far; complete after the last record.
   virtual std::vector<FileNote> notes() const { return {}; }
 };
 

@@ -12,7 +12,7 @@ namespace etc::data {
 
 namespace {
 
-constexpr std::size_t kLongestFirstLine = 512 * 1024;  // looked at, to see how records are set apart
+constexpr std::size_t kLongestFirstLine = 512 * 1024;  // limit of the search for the layout
 
 std::size_t scan_line(const char* text, std::size_t size, bool& done) {
   const void* end = std::memchr(text, '\n', size);
@@ -20,14 +20,14 @@ std::size_t scan_line(const char* text, std::size_t size, bool& done) {
   return done ? static_cast<std::size_t>(static_cast<const char*>(end) - text) : size;
 }
 
-// How the records of the file at hand are set apart: the layout that is asked for, but for what the first bytes show.
+// How the file's records are separated: the layout requested, unless the first bytes show another.
 enum class Form {
   array,
   lines,   // one a line
-  values,  // objects one after the other, each over as many lines as it likes
+  values,  // objects one after the other, each over any number of lines
 };
 
-// What stands at the end of the window's first line, blanks aside; false: no line ends there.
+// The window's first line without blanks at its end; false if no line end is found.
 bool first_line(TextBlocks& text, std::string_view& line) {
   for (std::size_t seen = 0; seen < text.size() || text.available(text.size() + 1) > seen;) {
     if (const void* end = std::memchr(text.begin() + seen, '\n', text.size() - seen)) {
@@ -41,8 +41,8 @@ bool first_line(TextBlocks& text, std::string_view& line) {
   return false;
 }
 
-// The first byte from `at` on that is no blank, counted from the window's begin; nothing where the text ends before it,
-// or it is too far away.
+// Offset in the window of the first byte from `at` on that is not a blank; nullopt if the text ends before it or it is
+// too far away.
 std::optional<std::size_t> behind_blanks_from(TextBlocks& text, std::size_t at) {
   while (at < kLongestFirstLine && (at < text.size() || text.available(at + 1) > at)) {
     if (!is_blank(text.begin()[at])) return at;
@@ -51,8 +51,8 @@ std::optional<std::size_t> behind_blanks_from(TextBlocks& text, std::size_t at) 
   return std::nullopt;
 }
 
-// Whether the object that begins on a first line of `length` bytes goes on behind it: with a member's name or its own
-// end. Where another record follows, the first is damaged.
+// Whether the object that begins on a first line of `length` bytes continues after it, with a member's name or its own
+// end. If another record follows instead, the first record is damaged.
 bool goes_on(TextBlocks& text, std::size_t length) {
   const auto at = behind_blanks_from(text, length);
   return at && (text.begin()[*at] == '"' || text.begin()[*at] == '}');
@@ -63,16 +63,16 @@ bool is_whole(std::string_view value) {
   return scanner.scan(value.data(), value.size()) == value.size() && scanner.whole();
 }
 
-// Whether no object can go on behind this first line as the text does, so that its records are lines of which the first
-// is damaged. That is so where the line ends within a string, or where an object follows in a place for none.
+// Whether the text after this first line cannot continue its object, so that the records are lines and the first one is
+// damaged: the line ends inside a string, or an object follows where none may stand.
 bool is_damaged_line(TextBlocks& text, std::string_view line) {
   ValueScanner scanner(line.front());
   scanner.scan(line.data(), line.size());
-  if (scanner.whole()) return false;  // and another value behind it
+  if (scanner.whole()) return false;  // a whole value and another one after it
   if (scanner.in_string()) return true;
   const char last = line.back();
   const std::size_t length = line.size();
-  const auto next = behind_blanks_from(text, length);  // the window may move, and the line with it
+  const auto next = behind_blanks_from(text, length);  // may move the window, which invalidates `line`
   if (!next || text.begin()[*next] != '{') return false;
   if (last != '[' && last != ':' && last != ',') return true;
   const void* const end = std::memchr(text.begin() + *next, '\n', text.size() - *next);
@@ -122,8 +122,9 @@ struct RecordSlicer::Impl {
     text.skip(1);
   }
 
-  // A file that should hold a record a line may be an array, or objects over several lines. A first line that holds no
-  // whole object is a damaged record, and the fault is that record's, unless the next line goes on with it.
+  // A file expected to hold one record per line may be an array, or objects over several lines. If the first line is
+  // not a whole object and the next line does not continue it, the first record is damaged and only that record is at
+  // fault.
   void start_lines() {
     const std::int64_t line_before = text.position().line;
     skip_blanks(text);
@@ -169,7 +170,7 @@ struct RecordSlicer::Impl {
   bool seek_line() {
     const std::int64_t line_before = text.position().line;
     skip_blanks(text);
-    // The first line end behind a record is the record's own.
+    // The first line end after a record belongs to the record.
     empty_lines += std::max<std::int64_t>(text.position().line - line_before - (next_index > 0 ? 1 : 0), 0);
     if (text.available(1) > 0) return true;
     if (!text.fault().empty()) fail_truncated(text.position());
@@ -206,7 +207,7 @@ struct RecordSlicer::Impl {
     }
   }
 
-  // False: the size limit cut it.
+  // False if the size limit cut the line.
   bool take_line(RecordSlice& slice) {
     bool done = false;
     while (!done && text.available(1) > 0 && slice.text.size() < max_record_bytes) {

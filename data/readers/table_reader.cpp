@@ -7,7 +7,7 @@ namespace etc::data {
 
 namespace {
 
-// Where a comma-separated row ends: at a line end outside of quotes.
+// Finds the end of a comma-separated row: a line end outside quotes.
 class CommaScanner {
  public:
   // Bytes of the row in this block; ended() says whether its line end is the next byte.
@@ -23,7 +23,7 @@ class CommaScanner {
       } else if (c == ',') {
         place_ = Place::start;
       } else if (c == '"' && place_ != Place::plain) {
-        place_ = Place::quoted;  // of a field's start, or the second of a doubled quote
+        place_ = Place::quoted;  // opens a field, or is the second of a doubled quote
       } else {
         place_ = Place::plain;
       }
@@ -38,7 +38,7 @@ class CommaScanner {
   bool ended_ = false;
 };
 
-// The quoted field that begins at `at`, a quote; moves behind its closing one.
+// The quoted field whose opening quote is at `at`; moves `at` past the closing quote.
 std::optional<std::string> quoted_field(std::string_view row, std::size_t& at) {
   std::string field;
   for (++at; at < row.size(); ++at) {

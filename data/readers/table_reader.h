@@ -1,4 +1,4 @@
-// The reader of tables: one record per row of a file of tab-separated lines or comma-separated values.
+// Reads tables: one record per row of a file of tab-separated lines or comma-separated values.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,16 @@ class TableReader : public RecordReader, NotCopied {
  public:
   static constexpr std::size_t kMaxRowBytes = std::size_t{1} << 24;
 
-  // Whether the file's first row is its header; none: the file is empty. May throw InputFault where it is neither header
-  // nor row, or where there must be a header.
+  // Whether the file's first row is its header; nullopt: the file is empty. May throw InputFault if the row is neither
+  // header nor data, or if a header is required.
   using IsHeader = std::function<bool(std::optional<std::string_view> first_row, const TextPosition& place)>;
 
   TableReader(ByteStream& stream, TableForm form, IsHeader is_header);
 
-  // The next row behind the header. The record's text is the header without its line end, LF, and the row, so that a row
-  // can be read by its columns' names alone (row_of, header_of); without a header it begins with LF. A byte-order mark
-  // before the first row belongs to nothing. Empty rows are records. Throws InputFault where the file is cut or a row is
-  // longer than kMaxRowBytes (a quote that is not closed).
+  // The next row after the header. The record's text is the header without its line end, LF, and the row, so that a row
+  // can be read by its columns' names (row_of, header_of); without a header it begins with LF. A byte-order mark before
+  // the first row is skipped. Empty rows are records. Throws InputFault if the file is truncated or a row is longer
+  // than kMaxRowBytes (an unclosed quote).
   bool next(RecordSlice& slice) override;
 
  private:
@@ -43,7 +43,7 @@ class TableReader : public RecordReader, NotCopied {
   TableForm form_;
   IsHeader is_header_;
   std::string header_;
-  std::string first_;  // a first row that is no header
+  std::string first_;  // a first row that is not a header
   TextPosition first_place_;
   bool started_ = false, has_first_ = false;
   std::int64_t index_ = 0;
@@ -53,7 +53,8 @@ class TableReader : public RecordReader, NotCopied {
 std::string_view header_of(std::string_view text);  // "": none
 std::string_view row_of(std::string_view text);
 
-// A row's fields. Nothing where a quoted field of a comma-separated row goes on behind its closing quote, or has none.
+// A row's fields. nullopt if a quoted field of a comma-separated row has text after its closing quote, or no closing
+// quote.
 std::optional<std::vector<std::string>> fields_of(std::string_view row, TableForm form);
 
 }  // namespace etc::data

@@ -1,5 +1,5 @@
-// The uncompressed bytes of a raw file as a window that moves forward, with the place of its first byte: what readers
-// that cut records have in common.
+// The uncompressed bytes of a raw file as a window that moves forward, with the place of its first byte; shared by the
+// readers that cut records.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ class TextBlocks {
  public:
   explicit TextBlocks(ByteStream& stream) : stream_(stream) {}
 
-  // Makes at least `count` bytes available if the stream still has them, and `count` is at most a block (1 MB); returns
-  // how many there are. 0: the end. Pointers into the window last until the next call.
+  // Makes at least `count` bytes available if the stream still has them and `count` is at most a block (1 MB); returns
+  // how many are available. 0: the end. Pointers into the window are valid until the next call.
   std::size_t available(std::size_t count) {
     if (end_ - begin_ >= count) return end_ - begin_;
     std::memmove(block_.data(), block_.data() + begin_, end_ - begin_);
@@ -45,16 +45,16 @@ class TextBlocks {
     begin_ += count;
   }
 
-  // The same of bytes without a line end.
+  // Like skip, for bytes without a line end.
   void skip_within_line(std::size_t count) {
     position_.byte_offset += static_cast<std::int64_t>(count);
     position_.column += static_cast<std::int64_t>(count);
     begin_ += count;
   }
 
-  // A byte-order mark at the very beginning, which counts as no column; true if there was one.
+  // Skips a byte-order mark at the very beginning, which does not count as a column; true if there was one.
   bool skip_byte_order_mark() {
-    // More than one byte is asked for only where it may be one: a pipe may have no more than a short line.
+    // Further bytes are requested only if the first may begin a mark: a pipe may hold only a short line.
     if (available(1) < 1 || *begin() != '\xEF') return false;
     if (available(3) < 3 || std::memcmp(begin(), "\xEF\xBB\xBF", 3) != 0) return false;
     skip(3);

@@ -21,7 +21,8 @@ bool TextLines::append(std::string& text) {
           fmt::format("the line is longer than {} MiB: expected a text of lines (is it one?)", kLongestLine >> 20));
     }
   }
-  // Not behind a whole line: looking for more would wait for it, and who writes to a pipe may wait for this line's answer.
+  // Not after a whole line: testing for more input could block on a pipe whose writer waits for the answer to this
+  // line.
   if (!done && !text_.fault().empty()) {
     text.resize(before);
     throw InputFault("gzip_truncated", begin, text_.fault());

@@ -14,13 +14,13 @@ namespace etc::data {
 
 class TextLines : NotCopied {
  public:
-  static constexpr std::size_t kLongestLine = std::size_t{1} << 26;  // bytes; beyond it is not a text of lines
+  static constexpr std::size_t kLongestLine = std::size_t{1} << 26;  // bytes; beyond this, not a text of lines
 
   explicit TextLines(ByteStream& stream) : text_(stream) {}
 
-  // Appends the next line with its end, which the last line may lack; false at the end of the text. Of a line that
-  // cannot be read to its end nothing stays. Throws InputFault "line_too_long" at such a line, "gzip_truncated" where
-  // damaged data end, behind the whole lines before it.
+  // Appends the next line with its line end, which the last line may lack; false at the end of the text. Nothing is
+  // appended of a line that cannot be read to its end. Throws InputFault "line_too_long" at a line that is too long,
+  // "gzip_truncated" where damaged data end; the whole lines before it have then been returned.
   bool append(std::string& text);
 
   const TextPosition& position() const { return text_.position(); }  // of the next line

@@ -1,11 +1,11 @@
-// How whoever has a sample written ends the writing before its end.
+// Hook by which the caller can cancel the writing of a sample.
 #pragma once
 
 #include <functional>
 
 namespace etc::data {
 
-// Called before each record is generated; what it throws ends the writing. Files that are whole by then stay.
+// Called before each record is generated. An exception from it ends the writing; files completed by then are kept.
 using BeforeRecord = std::function<void()>;
 
 inline void nothing_before() {}

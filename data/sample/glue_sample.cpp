@@ -13,7 +13,7 @@ namespace etc::data {
 namespace {
 
 constexpr std::int64_t kMaxClauses = 6;
-constexpr std::int64_t kOneIn = 4;  // clauses has a "not"
+constexpr std::int64_t kOneIn = 4;  // one clause in kOneIn has a "not"
 constexpr const char* kTrainFile = "train";
 constexpr const char* kThings[] = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
 constexpr const char* kGood[] = {"bright", "famous", "green", "quiet"};

@@ -1,9 +1,9 @@
-// Generated rows in the form of GLUE's SST-2 (tab-separated: sentence, label): for tests and for trying the task out, so
-// that nothing needs downloading.
+// Generated rows in the form of GLUE's SST-2 (tab-separated: sentence, label), for tests and for trying the task
+// without a download.
 //
-// What makes them worth learning: a sentence has up to C clauses that praise or blame something, "the mill there is not
-// bright", and the last one counts. It praises with a good word or, one time in four, with "not" and a bad one, so that three
-// quarters are the most that the words alone tell. Labels are balanced.
+// What a model must learn: a sentence has up to C clauses that judge something, "the mill there is not bright", and the
+// last one determines the label. A clause is positive with a good word or, one time in four, with "not" and a bad one,
+// so that the words alone give an accuracy of three quarters at most. Labels are balanced.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct GlueSampleOptions {
 // number alone.
 std::string glue_sample_row(const GlueSampleOptions& options, const std::string& file, std::int64_t index);
 
-// Writes DIR/train.tsv, DIR/dev.tsv and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a temporary
-// name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
+// Writes DIR/train.tsv, DIR/dev.tsv and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
+// temporary name first. Equal options give equal bytes on any machine. Throws UsageError on invalid options.
 void write_glue_sample(const GlueSampleOptions& options, const std::filesystem::path& folder,
                        const BeforeRecord& before_record = nothing_before);
 

@@ -15,9 +15,9 @@ constexpr const char* kTrainFile = "train";
 
 // Names of one kind; more of them the more subjects there are.
 struct Names {
-  std::size_t first;        // in the list of names(); kinds do not share any
+  std::size_t first;        // first index in names(); the kinds do not overlap
   std::size_t per_subject;  // how many times the number of subjects
-  std::size_t spare;        // and so many more
+  std::size_t spare;        // additional names
 };
 constexpr Names kSubjects{0, 1, kSpareNames}, kRegions{40, 1, kSpareNames}, kAnswers{80, 3, 0};
 constexpr std::size_t kAllNames = 140;
@@ -25,9 +25,9 @@ constexpr std::size_t kAllNames = 140;
 constexpr const char* kParticiples[] = {"ruled", "founded", "painted"};  // "A is ruled by X."
 
 constexpr std::int64_t kTitleTokens = 1;
-constexpr std::int64_t kQuestionTokens = 7;  // and CLS, at most
+constexpr std::int64_t kQuestionTokens = 7;  // upper bound, with CLS
 
-// As many names of a kind as there are subjects, in random order; the first one is that of the question.
+// As many names of a kind as there are subjects, in random order; the first one is used by the question.
 std::vector<std::string> names_of(const Names& kind, std::int64_t subjects, bool popular, Choices& choices) {
   const auto count = static_cast<std::size_t>(subjects);
   const std::size_t all = kind.per_subject * count + kind.spare;
@@ -52,7 +52,7 @@ std::int64_t add_paragraph(HotpotqaSampleRecord& record, const std::string& titl
   const std::int64_t place = choices.below(fillers + 1);
   std::vector<std::string> sentences;
   for (std::int64_t s = 0; s <= fillers; ++s) {
-    const std::string blank = s == 0 ? "" : " ";  // as in the data set
+    const std::string blank = s == 0 ? "" : " ";  // as in the original data set
     sentences.push_back(blank + (s == place ? fact : filler_sentence(choices)));
   }
   record.context.emplace_back(title, std::move(sentences));
@@ -122,10 +122,10 @@ HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options
 
   HotpotqaSampleRecord record;
   record.id = "hotpot_" + file + "_" + std::to_string(index);
-  // Paragraphs of each kind; a no needs the other name, which stands in the second.
+  // Number of paragraphs of each kind. The answer "no" needs the name in the second paragraph.
   const auto some = [&](std::int64_t least) { return training ? least + choices.below(n - least + 1) : n; };
   const std::int64_t facts = some(asks_yes_no ? 2 : 1), bridges = options.hops == 2 ? some(1) : 0;
-  // The first subject is the one that is asked for; the shuffle below hides it.
+  // The first subject is the one asked for; the shuffle below removes this order.
   for (std::size_t i = 0; i < subjects.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i);
     if (number < facts) {

@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxCandidates = 20;
 constexpr std::size_t kDevAnnotations = 5;
 constexpr const char* kTrainFile = "train";
 
-// Where the names of one kind begin in the list of names().
+// Index in names() where each kind of names begins.
 constexpr std::size_t kSubjects = 0;
 constexpr std::size_t kAnswers = 80, kAnswersPerCandidate = 3;
 constexpr std::size_t kAllNames = 140;
@@ -30,8 +30,8 @@ const Words kTraits = {"old", "quiet", "narrow", "famous", "green", "busy", "sto
 
 constexpr std::int64_t kFactTokens = 8;                                   // "A is ruled by X and Y ."
 constexpr std::int64_t kFillerTokens = 7;                                 // "The mill there is very old ."
-constexpr std::int64_t kIntroFillers = 4;                                 // longer than 3 layers of radius 8 reach
-constexpr std::int64_t kIntroTokens = kIntroFillers * kFillerTokens + 5;  // with its tags and the heading
+constexpr std::int64_t kIntroFillers = 4;                                 // beyond the reach of 3 layers of radius 8
+constexpr std::int64_t kIntroTokens = kIntroFillers * kFillerTokens + 5;  // including tags and heading
 
 // Tokens of the largest block, a table with one row or two.
 constexpr std::int64_t block_tokens(std::int64_t fillers) {
@@ -86,14 +86,14 @@ class Page {
   Json tokens_ = Json::array(), candidates_ = Json::array();
 };
 
-// What a block says: "subject verb answer and answer …".
+// The statement of a block: "subject verb answer and answer …".
 struct Fact {
   std::string subject;
   std::size_t verb = 0;
   Words answers;
 };
 
-// Where a block stands on the page, and its answers.
+// A block's place on the page, and its answers.
 struct Block {
   TokenSpan all;
   std::vector<TokenSpan> answers;
@@ -126,8 +126,8 @@ std::vector<TokenSpan> add_fact(Page& page, const Fact& fact) {
   return answers;
 }
 
-// A fact among sentences that say nothing: a paragraph, a list of items, or a table of rows; the latter two with their
-// parts as candidates inside the whole.
+// A fact among filler sentences: a paragraph, a list of items, or a table of rows. Items and rows are nested
+// candidates.
 Block add_block(Page& page, const Fact& fact, std::int64_t fillers, Choices& choices) {
   struct Shape {
     const char *whole, *part, *cell;  // null: none
@@ -136,7 +136,7 @@ Block add_block(Page& page, const Fact& fact, std::int64_t fillers, Choices& cho
       {"P", nullptr, nullptr}, {"P", nullptr, nullptr}, {"Ul", "Li", nullptr}, {"Table", "Tr", "Td"}};
   const Shape& shape = kShapes[choices.below(4)];
   const std::int64_t sentences = fillers + 1, place = choices.below(sentences);
-  // Parts hold one sentence; with more than two sentences the last one holds the rest.
+  // A part holds one sentence; with more than two sentences the last part holds the rest.
   const std::int64_t parts = shape.part == nullptr ? 1 : std::min<std::int64_t>(sentences, 2);
   Block block;
   block.candidate = page.candidates();
@@ -183,7 +183,7 @@ Kind kind_of(const NqSampleOptions& options, Choices& choices) {
   }
 }
 
-// fact: the one that is meant; stranger: a subject, other: an answer, that do not go with it.
+// fact: the one asked for; stranger and other: a subject and an answer of other facts.
 std::string question_of(Kind kind, const Fact& fact, const std::string& stranger, const std::string& other) {
   const Words& verb = kVerbs[fact.verb];
   const std::string words = verb[0] + " " + verb[1] + " " + verb[2];
@@ -219,7 +219,7 @@ Json annotation_of(Kind kind, const Page& page, const Block& block) {
                                                : "NONE"}};
 }
 
-// Sentences that say nothing, per block.
+// Filler sentences per block.
 std::int64_t fillers_of(const NqSampleOptions& options) {
   const std::int64_t budget = (options.long_tokens - kIntroTokens) / options.candidates;
   std::int64_t fillers = 0;
@@ -280,7 +280,7 @@ Json nq_sample_record(const NqSampleOptions& options, const std::string& file, s
   const auto verb = static_cast<std::size_t>(choices.below(std::ssize(kVerbs)));
   const Kind kind = kind_of(options, choices);
   const std::int64_t blocks = training ? 1 + choices.below(options.candidates) : options.candidates;
-  const std::int64_t place = choices.below(blocks);  // of the block that is meant
+  const std::int64_t place = choices.below(blocks);  // of the block asked for
 
   Page page;
   page.open("H1");
@@ -295,12 +295,12 @@ Json nq_sample_record(const NqSampleOptions& options, const std::string& file, s
   const Fact asked = fact_of(subject, 0);
   Block found;
   for (std::int64_t b = 0; b < blocks; ++b) {
-    const auto i = static_cast<std::size_t>(b) + 1;  // 0 is that of the question
+    const auto i = static_cast<std::size_t>(b) + 1;  // 0 is the question's subject
     const Fact fact = b == place ? asked : fact_of(subjects[i], i);
     const Block block = add_block(page, fact, fillers_of(options), choices);
     if (b == place) found = block;
   }
-  // What is wrongly asked for is another block's answer, if there is one.
+  // The wrong answer in a question is another block's answer, if there is one.
   const std::string& other = blocks == 1 ? answers.back() : answers[place == 0 ? 2 : 1];
   const std::string question = question_of(kind, asked, subjects[0], other);
   Json annotations = Json::array();

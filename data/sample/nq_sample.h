@@ -1,10 +1,10 @@
-// Generated Natural Questions records in the data set's original form (JSON lines with HTML tokens and byte offsets):
-// for tests and for trying the task out, so that nothing needs downloading.
+// Generated Natural Questions records in the data set's original form (JSON lines with HTML tokens and byte offsets),
+// for tests and for trying the task without a download.
 //
-// What makes them worth learning: every paragraph, list and table of a page says the same of another subject, and the
-// question, before the page's text, names the one it means. An introduction stands between them that is longer than
-// local attention of a tiny model reaches, so only global tokens join question and answer. Position and looks tell
-// nothing: blocks come in random order.
+// What a model must learn: every paragraph, list and table of a page makes the same statement about a different
+// subject, and the question, before the page's text, names one subject. The introduction between them is longer than
+// the reach of a tiny model's local attention, so only global tokens connect question and answer. Blocks come in random
+// order, so that neither position nor the kind of block gives the answer.
 //
 // The training file is a curriculum, for the reasons data/sample/wikihop_sample.h gives: its pages have 1 … C blocks in
 // equal shares, and ask for some subjects far more often (the j-th with weight 1/j). The dev file's pages have all C,
@@ -22,10 +22,10 @@ namespace etc::data {
 struct NqSampleOptions {
   std::int64_t records = 2000;  // of the training file; the dev file has a fifth of it, at least one
   std::uint64_t seed = 1;
-  std::int64_t candidates = 4;    // C: 2 … 20 paragraphs, lists and tables that could be meant
-  std::int64_t long_tokens = 96;  // document tokens of a page at most; blocks are filled up to about this
-  // Of 10 questions so many do not ask for one short answer, but in equal shares: for two; for a long answer only; for
-  // what the page does not say; yes or no.
+  std::int64_t candidates = 4;    // C: 2 … 20 paragraphs, lists and tables with candidate answers
+  std::int64_t long_tokens = 96;  // upper bound of a page's document tokens; blocks are filled up to about this
+  // Number of questions in 10 that do not ask for one short answer but, in equal shares, for two; for a long answer
+  // only; for a fact not on the page; for yes or no.
   std::int64_t mixed = 0;
 };
 
@@ -35,7 +35,7 @@ struct NqSampleOptions {
 Json nq_sample_record(const NqSampleOptions& options, const std::string& file, std::int64_t index);
 
 // Writes DIR/train.jsonl, DIR/dev.jsonl and DIR/vocab.txt (WordPiece, CLS and the like at BERT's places), each under a
-// temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
+// temporary name first. Equal options give equal bytes on any machine. Throws UsageError on invalid options.
 void write_nq_sample(const NqSampleOptions& options, const std::filesystem::path& folder,
                      const BeforeRecord& before_record = nothing_before);
 

@@ -17,7 +17,7 @@ constexpr const char* kTrainFile = "train";
 constexpr std::int64_t kMaxTopics = 10;
 constexpr std::int64_t kPhrases = 3;         // of a topic
 constexpr std::int64_t kLongestPhrase = 2;   // words
-constexpr std::size_t kTopicsPerChoice = 2;  // names to draw topics from
+constexpr std::size_t kTopicsPerChoice = 2;  // names per topic to draw from
 constexpr std::size_t kFirstPhraseName = 24, kPhraseNames = 120;
 
 // "T offers p and q and r daily" at most.
@@ -52,7 +52,7 @@ Words sentence_of(const Topic& topic) {
   return words;
 }
 
-// Topics with different names and phrases without a common word; the first one is meant.
+// Topics with different names and with phrases that share no word; the first one is the heading's.
 std::vector<Topic> topics_of(std::int64_t count, bool popular, Choices& choices) {
   Words topic_names = names(0, kTopicsPerChoice * static_cast<std::size_t>(count));
   const std::size_t meant =
@@ -77,7 +77,7 @@ std::vector<Topic> topics_of(std::int64_t count, bool popular, Choices& choices)
   return topics;
 }
 
-// Element and parent as a browser would have measured them; the parent of all paragraphs is one block.
+// Layout features of an element and its parent as a browser would report them; all paragraphs share one parent block.
 Json looks_of(bool heading, std::int64_t line, Choices& choices) {
   const double y = 80.0 + 24.0 * static_cast<double>(line);
   const double font = heading ? 28.0 : 14.0 + static_cast<double>(choices.below(3));

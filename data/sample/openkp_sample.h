@@ -1,14 +1,14 @@
-// Generated OpenKP pages in the data set's original form (JSON lines, VDOM as a string): for tests and for trying the
-// task out, so that nothing needs downloading.
+// Generated OpenKP pages in the data set's original form (JSON lines, VDOM as a string), for tests and for trying the
+// task without a download.
 //
-// What makes them worth learning: several elements of a page list phrases in the same words, each behind its topic;
-// only the heading, far above them, says which topic is meant. Between them stand elements that say nothing, so local
-// attention does not reach from one to the other: only global tokens join them. Looks do not help either: all elements
-// but the heading look alike or by chance different.
+// What a model must learn: several elements of a page list phrases with the same wording, each after its topic; only
+// the heading, far above them, names the relevant topic. Filler elements between them put the heading out of reach of
+// local attention, so only global tokens connect them. Layout features do not help either: those of all elements but
+// the heading are equal or random.
 //
 // The training file is easier, so that a tiny model learns in hundreds of steps (wikihop_sample.h says why): its pages
-// list 1 … n topics in equal shares, always the one that is meant, and some topics are meant far more often (the j-th
-// with weight 1/j). Pages of the dev file list all n, and every topic is meant equally often.
+// list 1 … n topics in equal shares, always including the heading's, and some topics are asked for far more often (the
+// j-th with weight 1/j). Pages of the dev file list all n, and every topic is asked for equally often.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ namespace etc::data {
 struct OpenkpSampleOptions {
   std::int64_t records = 2000;  // of the training file; the dev file has a fifth of it, at least one
   std::uint64_t seed = 1;
-  std::int64_t topics = 4;        // 2 … 10 elements that could be meant
-  std::int64_t long_tokens = 84;  // words of a page at most; filled up to about this
+  std::int64_t topics = 4;        // 2 … 10 elements with candidate phrases
+  std::int64_t long_tokens = 84;  // upper bound of a page's words; pages are filled up to about this
 };
 
-// Least words between the heading and the first topic.
+// Minimum of words between the heading and the first topic.
 inline constexpr std::int64_t kOpenkpSampleGap = 35;
 
 // Page number `index` of a file ("train" or "dev") with url, text, VDOM and three KeyPhrases: a function of the
@@ -38,7 +38,7 @@ inline constexpr std::int64_t kOpenkpSampleGap = 35;
 Json openkp_sample_record(const OpenkpSampleOptions& options, const std::string& file, std::int64_t index);
 
 // Writes DIR/train.jsonl, DIR/dev.jsonl and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
-// temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
+// temporary name first. Equal options give equal bytes on any machine. Throws UsageError on invalid options.
 void write_openkp_sample(const OpenkpSampleOptions& options, const std::filesystem::path& folder,
                          const BeforeRecord& before_record = nothing_before);
 

@@ -16,11 +16,11 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr std::int64_t kMostPeople = 6, kFactsOfPerson = 2, kSaid = 2;
-constexpr std::size_t kPeople = 0, kTowns = 72, kNames = 36;  // of names(): where they begin, how many
+constexpr std::size_t kPeople = 0, kTowns = 72, kNames = 36;  // first indices in names(), and the count
 
 const Words kColours = {"green", "red", "blue", "white", "black", "golden", "brown", "grey"};
 
-// Who does what with what, in the order of a working day.
+// A person's actions and their objects, in a fixed order.
 struct Topic {
   const char* who;
   std::vector<std::pair<const char*, const char*>> deeds;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMaxSubjects = 10;
 constexpr std::int64_t kParagraphsPerArticle = 50;
-constexpr std::size_t kFirstAnswer = 40, kAnswers = 40;  // in the list of names()
+constexpr std::size_t kFirstAnswer = 40, kAnswers = 40;  // indices in names()
 constexpr const char* kTrainFile = "train";
 constexpr const char* kParticiples[] = {"ruled", "founded", "painted"};
 

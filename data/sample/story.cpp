@@ -30,7 +30,7 @@ std::size_t even_index(std::size_t count, Choices& choices) {
 }
 
 std::size_t popular_index(std::size_t count, Choices& choices) {
-  std::vector<std::int64_t> up_to;  // sums of the weights, times 840: exact for the first ranks
+  std::vector<std::int64_t> up_to;  // cumulative weights, times 840: exact for the first ranks
   for (std::size_t j = 0; j < count; ++j) {
     up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + 1));
   }

@@ -1,5 +1,5 @@
-// What generated records of several data sets are made of: sentences that say nothing, and names, some of which
-// training records ask for more often than for others.
+// Building blocks of generated records, shared by several data sets: filler sentences, and names, some of which
+// training records ask for more often than others.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace etc::data {
 
-// Tokens of a sentence "A is ruled by X.", and of one that says nothing.
+// Tokens of a sentence "A is ruled by X.", and of a filler sentence.
 inline constexpr std::int64_t kFactTokens = 6;
 inline constexpr std::int64_t kFillerTokens = 7;
 
-// "The harbour there is very old.", to make texts longer; all words such sentences can hold.
+// Filler such as "The harbour there is very old.", to make texts longer; and all words of filler sentences.
 std::string filler_sentence(Choices& choices);
 void add_filler_words(std::set<std::string>& words);
 
-// More names of what is asked for than one record holds. Few: a model has to tell any two of them apart, and every pair
-// must stand in enough records.
+// Names to ask for in addition to those that one record holds. Only a few, because a model must learn to distinguish
+// any two names, and every pair must occur in enough records.
 inline constexpr std::size_t kSpareNames = 2;
 
-// A name's number j = 0 … count-1, drawn evenly, or with weight 1/(j+1) as in Zipf's law: a few names are on
-// everybody's lips.
+// A name's number j = 0 … count-1, drawn uniformly, or with weight 1/(j+1) as in Zipf's law, so that a few names are
+// frequent.
 std::size_t even_index(std::size_t count, Choices& choices);
 std::size_t popular_index(std::size_t count, Choices& choices);
 

@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::int64_t kMostNouns = 48, kMostClauses = 8;
 
-// What the two languages have. Word i of a kind is translated by the word at i of the same kind.
+// Vocabulary of the two languages. Word i of a kind is translated to word i of the same kind.
 struct Language {
   explicit Language(std::int64_t nouns) {
     const auto count = static_cast<std::size_t>(nouns), half = count / 2;
-    // Names of the list are words of the source language, the same names spelled backwards those of the target language.
+    // The source language's words are from names(); the target language's words are the same names spelled backwards.
     all = names(0, count + 2 * half);
     noun = {all.begin(), all.begin() + nouns};
     adjective = {all.begin() + nouns, all.begin() + nouns + static_cast<std::int64_t>(half)};
@@ -71,7 +71,7 @@ class Translator {
       const Phrase subject = phrase();
       const std::string verb = stem(Kind::verb);
       const Phrase object = phrase();
-      // The verb at the end, with the ending of its subject's number.
+      // The verb goes to the end, with the ending for its subject's number.
       text += subject.text + " " + object.text + " " + backwards(verb) + (subject.plural ? "un" : "i");
       if (word_ != "and") break;
       take();
@@ -97,7 +97,7 @@ class Translator {
     fail("translation sample", "expected {}, got \"{}\" in \"{}\"", expected, word_, source_);
   }
 
-  // The word without the ending -s, which plural nouns and verbs of singular subjects have; moves on.
+  // The word without the ending -s of plural nouns and of verbs with singular subjects; moves to the next word.
   std::string stem(Kind kind, bool* ending = nullptr) {
     std::string word = word_;
     bool ends = false;
@@ -125,14 +125,14 @@ class Translator {
     const std::string noun = stem(Kind::noun, &plural);
     const std::size_t gender = genders_.at(noun);
     Phrase result{article->second + " " + backwards(noun) + (plural ? "en" : ""), plural};
-    static constexpr const char* kEndings[2][2] = {{"o", "os"}, {"a", "as"}};  // of gender and number
+    static constexpr const char* kEndings[2][2] = {{"o", "os"}, {"a", "as"}};  // [gender][number]
     if (!adjective.empty()) result.text += " " + backwards(adjective) + kEndings[gender][plural ? 1 : 0];
     return result;
   }
 
   const std::string& source_;
   std::istringstream words_;
-  std::string word_;  // the next one; "": the end
+  std::string word_;  // the next word; "": the end
   std::unordered_map<std::string, Kind> kinds_;
   std::unordered_map<std::string, std::size_t> genders_;
 };

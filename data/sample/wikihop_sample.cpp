@@ -13,24 +13,24 @@ namespace {
 constexpr std::int64_t kMaxCandidates = 20;
 constexpr const char* kTrainFile = "train";
 
-// Names of one kind: few, and more of them the more candidates there are. A model has to compare names, which it learns
-// the sooner the fewer there are; what it learns is the same. Pairs hold the values for one hop and for two.
+// Names of one kind; their number grows with the number of candidates. It is small, because a model must learn to
+// compare names and learns this faster with fewer names. Pairs hold the values for one hop and for two.
 struct Names {
-  std::size_t first;             // in the list of names(); kinds do not share any
+  std::size_t first;             // first index in names(); the kinds do not overlap
   std::size_t per_candidate[2];  // how many times the number of candidates
 };
 constexpr Names kSubjects{0, {2, 1}}, kRegions{40, {2, 1}}, kAnswers{80, {3, 3}};
 constexpr std::size_t kAllNames = 140;
 
 struct Relation {
-  const char* query;  // as in the data set: words joined by underscores
+  const char* query;  // as in the original data set: words joined by underscores
   const char* verb;   // "A <verb> X."
 };
 constexpr Relation kRelations[] = {
     {"ruler_of", "is ruled by"}, {"founder_of", "was founded by"}, {"painter_of", "was painted by"}};
 constexpr const char* kBridge = "belongs to";
 
-// One fact somewhere among sentences that say nothing.
+// One fact at a random place among filler sentences.
 std::string document(const std::string& fact, std::int64_t fillers, Choices& choices) {
   std::vector<std::string> sentences{fact};
   for (std::int64_t i = 0; i < fillers; ++i) sentences.push_back(filler_sentence(choices));
@@ -40,7 +40,7 @@ std::string document(const std::string& fact, std::int64_t fillers, Choices& cho
   return text;
 }
 
-// As many names of a kind as there are candidates, in random order; the first one is that of the question.
+// As many names of a kind as there are candidates, in random order; the first one is used by the question.
 std::vector<std::string> names_of(const Names& kind, const WikihopSampleOptions& options, bool popular,
                                   Choices& choices) {
   const auto count = static_cast<std::size_t>(options.candidates);
@@ -49,15 +49,15 @@ std::vector<std::string> names_of(const Names& kind, const WikihopSampleOptions&
   return some_of(names(kind.first, all), first, count, choices);
 }
 
-// What a record holds: how many documents "K is ruled by X." and "A belongs to K.", and whether the query names the
-// region K itself, so that there is no first hop.
+// Content of a record: the number of documents "K is ruled by X." and "A belongs to K.", and whether the query names
+// the region K itself, which removes the first hop.
 struct Plan {
   std::int64_t facts, bridges;
   bool asks_region;
 };
 
-// Training records of two hops are four lessons in equal shares: without the first hop; with the only bridge there is;
-// with some bridges to choose from; with everything, as in the dev file.
+// Training records of two hops form a curriculum of four kinds in equal shares: without the first hop; with one bridge,
+// the answer's; with some bridges; with all documents, as in the dev file.
 Plan plan_of(const WikihopSampleOptions& options, bool training, Choices& choices) {
   const std::int64_t n = options.candidates;
   const std::int64_t facts = training ? 1 + choices.below(n) : n;
@@ -152,7 +152,7 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
     if (static_cast<std::int64_t>(i) < plan.bridges) add_document(subjects[i], kBridge, regions[i]);
   }
   choices.shuffle(record.supports);
-  // Which of them is asked for is a matter of naming.
+  // Asking for the first one is no restriction: its name is random, and candidates and documents are shuffled below.
   record.query = std::string(relation.query) + " " + (plan.asks_region ? regions[0] : subjects[0]);
   record.answer = answers[0];
   record.candidates = answers;

@@ -1,4 +1,4 @@
-// Words and choices of generated records: pure functions of a seed, the same on any machine.
+// Words and random choices for generated records: pure functions of a seed, the same on any machine.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace etc::data {
 
-// A counter-based stream of choices.
+// A counter-based stream of random choices.
 class Choices {
  public:
   Choices(std::uint64_t seed, std::string_view file, std::uint64_t record) : key_(mix_key(seed, record)) {
     for (char c : file) key_ = mix_key(key_, static_cast<unsigned char>(c));
   }
 
-  // 0 … count-1, count >= 1; without the bias of a remainder.
+  // Uniform in 0 … count-1, count >= 1; multiplies instead of taking a remainder.
   std::int64_t below(std::int64_t count) {
     const std::uint32_t bits = philox({next_++, 0, 0, 0}, key_)[0];
     return static_cast<std::int64_t>((static_cast<std::uint64_t>(bits) * static_cast<std::uint64_t>(count)) >> 32);
@@ -38,8 +38,8 @@ class Choices {
   std::uint32_t next_ = 0;
 };
 
-// `count` different pronounceable names of two syllables, none of which is among the others' beginnings; `first`
-// offsets the list, so that people, places and regions do not share names. At most 144 in all.
+// `count` different pronounceable names of two syllables, none of which is a prefix of another; `first` is an offset
+// into the list, so that people, places and regions do not share names. At most 144 in all.
 inline std::vector<std::string> names(std::size_t first, std::size_t count) {
   static constexpr const char* kHeads[] = {"ba", "do", "fe", "gi", "ka", "lu", "mo", "ne", "pi", "ro", "su", "ta"};
   static constexpr const char* kTails[] = {"bren", "dar", "fol", "gust", "kin", "lund",
@@ -49,7 +49,7 @@ inline std::vector<std::string> names(std::size_t first, std::size_t count) {
   return list;
 }
 
-// A WordPiece vocabulary of these words behind BERT's special tokens at BERT's places (task-wikihop, appendix B).
+// A WordPiece vocabulary of BERT's special tokens at BERT's places, followed by these words (task-wikihop, appendix B).
 inline std::string bert_vocabulary(const std::set<std::string>& words) {
   std::string text = "[PAD]\n";
   for (int i = 0; i < 99; ++i) text += "[unused" + std::to_string(i) + "]\n";

@@ -6,7 +6,7 @@ namespace etc::data {
 
 namespace {
 
-// The blocks BERT surrounds by spaces; Hangul, kana and later extensions are not among them.
+// The Unicode blocks that BERT surrounds with spaces; Hangul, kana and later extensions are not included.
 bool is_cjk(char32_t c) {
   return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
          (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B820 && c <= 0x2CEAF) ||
@@ -18,7 +18,7 @@ bool is_word_break(char32_t c) {  // BERT counts symbols of ASCII ("$", "^") as 
   return is_punctuation(c);
 }
 
-// Appends the words of a stretch that holds neither white space nor characters to drop.
+// Appends the words of a stretch without white space and without characters to drop.
 void split_at_punctuation(std::string_view stretch, std::vector<std::string>& words) {
   std::size_t word_begin = 0;
   for (std::size_t at = 0; at < stretch.size();) {
@@ -45,8 +45,8 @@ std::size_t basic_tokenizer_detail::unicode_words(std::string_view utf8, std::si
     const std::size_t start = at;
     const char32_t c = next_code_point(utf8, at);
     if (c == kNoCharacter || c == 0 || c == 0xFFFD) continue;
-    // White space first: tab, LF and CR are of category Cc. The information separators and U+0085 are white space to
-    // Python, but dropped as control characters before it splits.
+    // Test for white space first, because tab, LF and CR are of category Cc. The information separators and U+0085 are
+    // white space to Python, but BERT drops them as control characters before splitting.
     if (c == '\t' || c == '\n' || c == '\r' || is_separator(c) || c == 0x2028 || c == 0x2029) break;
     if (is_control(c)) continue;
     if (is_cjk(c)) {

@@ -1,4 +1,4 @@
-// Text → words, the way BERT's basic tokenizer cuts it (etc-core 11.1, steps 1 to 5).
+// Text → words, as BERT's basic tokenizer cuts it (etc-core 11.1, steps 1 to 5).
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ std::vector<std::string> basic_tokenize(std::string_view utf8, bool lower_case);
 
 namespace basic_tokenizer_detail {
 
-// What a byte of the text means; bits, so that one byte-wise OR tells what a stretch holds.
+// Class of a byte of the text. The classes are bits, so that the OR over a stretch tells which classes it contains.
 enum ByteClass : std::uint8_t { kPlain = 0, kUpper = 1, kPunctuation = 2, kDropped = 4, kSpace = 8, kNotAscii = 16 };
 
 constexpr std::array<std::uint8_t, 256> byte_classes() {
@@ -42,8 +42,8 @@ constexpr std::array<std::uint8_t, 256> byte_classes() {
 
 inline constexpr std::array<std::uint8_t, 256> kClasses = byte_classes();
 
-// Appends the words of the stretch that begins at byte `begin` and ends at white space, by Unicode's full rules;
-// returns where the stretch ends.
+// Appends the words of the stretch that begins at byte `begin` and ends at white space, with the full Unicode rules;
+// returns the end of the stretch.
 std::size_t unicode_words(std::string_view utf8, std::size_t begin, bool lower_case, std::vector<std::string>& words);
 
 }  // namespace basic_tokenizer_detail
@@ -72,7 +72,7 @@ void for_each_word(std::string_view utf8, bool lower_case, Emit&& emit) {
       seen |= found;
     }
     if (seen & kNotAscii) {
-      // Case and accents depend on the whole stretch (final sigma): start it again from its beginning.
+      // Case and accents depend on the whole stretch (final sigma), so it is processed again from its beginning.
       words.clear();
       at = unicode_words(utf8, begin, lower_case, words);
       for (const std::string& found : words) emit(std::string_view(found));

@@ -16,7 +16,7 @@ bool is_stop(char c) {
   return c == '.' || c == ',';
 }
 
-// Of 13a's first rule: {-~ [-` space-& (-+ :-@ /
+// Characters of 13a's first rule: {-~ [-` space-& (-+ :-@ /
 bool stands_alone(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
          (c >= ':' && c <= '@') || c == '/';
@@ -29,7 +29,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }
 
 // A pattern of two neighbours, replaced from left to right without overlap: where first(a) and second(b) hold, write(a,
-// b) appends what stands for both.
+// b) appends the replacement of both.
 template <typename Units, typename First, typename Second, typename Write>
 Units replace_pairs(const Units& text, const First& first, const Second& second, const Write& write) {
   Units result;
@@ -45,7 +45,7 @@ Units replace_pairs(const Units& text, const First& first, const Second& second,
   return result;
 }
 
-// Writers of pairs; B is a blank of the text's unit.
+// Replacements of pairs, with blanks of the text's unit type.
 template <typename Units, typename Unit>
 void first_then_apart(Units& out, Unit a, Unit b) {  // "a b "
   out += a;
@@ -80,8 +80,8 @@ std::string split_at_blanks(std::string_view utf8) {
   return words;
 }
 
-// Rules on bytes: those of a character beyond ASCII are neither digits nor stops, so the patterns see what they would
-// see of the whole character.
+// The rules work on bytes: bytes of non-ASCII characters are neither digits nor stops, so the patterns match as they
+// would on whole characters.
 std::string split_13a(std::string_view text) {
   std::string line(text);
   replace_all(line, "<skipped>", "");

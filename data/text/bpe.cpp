@@ -24,7 +24,7 @@ std::uint64_t key_of(std::int32_t first, std::int32_t second) {
 }  // namespace
 
 std::vector<Merge> learn_bpe(const WordCounts& words, std::int64_t merges) {
-  // Sorted: the map's order is that of its hashes.
+  // Sorted, because the map's order depends on hash values.
   std::vector<std::pair<std::string, std::int64_t>> sorted(words.begin(), words.end());
   std::sort(sorted.begin(), sorted.end());
   PieceTable pieces;
@@ -78,7 +78,7 @@ const Bpe::Rule* Bpe::rule_of(std::int32_t first, std::int32_t second) const {
   return found == rules_.end() ? nullptr : &found->second;
 }
 
-// A word being cut: its pieces so far, linked in order.
+// A word being cut: a linked list of its pieces.
 class Bpe::Word {
  public:
   Word(const Bpe& bpe, std::string_view word) : bpe_(bpe) {
@@ -96,7 +96,7 @@ class Bpe::Word {
   void merge_all() {
     std::vector<std::int32_t> places;
     while (!queue_.empty()) {
-      // All places of the lowest rank before any pair that comes of them.
+      // Merge all places of the lowest rank before offering the pairs that result.
       const std::int32_t rank = queue_.top().first;
       places.clear();
       for (; !queue_.empty() && queue_.top().first == rank; queue_.pop()) {
@@ -122,7 +122,7 @@ class Bpe::Word {
     std::int32_t id, before, after;
     bool merged_away = false;
   };
-  using Offer = std::pair<std::int32_t, std::int32_t>;  // rank and place: the leftmost of the lowest rank comes first
+  using Offer = std::pair<std::int32_t, std::int32_t>;  // rank and place: lowest rank first, then leftmost
 
   const Rule* rule_at(std::int32_t place) const {
     if (place == kNowhere) return nullptr;
@@ -135,7 +135,7 @@ class Bpe::Word {
     if (const Rule* rule = rule_at(place)) queue_.push({rule->rank, place});
   }
 
-  // False where the pair offered is gone.
+  // False if the pair offered no longer exists.
   bool merge(std::int32_t place, std::int32_t rank) {
     const Rule* rule = rule_at(place);
     if (rule == nullptr || rule->rank != rank) return false;

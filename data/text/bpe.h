@@ -1,7 +1,7 @@
 // Byte-pair encoding of words with the rules of subword-nmt, codes of version 0.2 (translation 4).
 //
-// A word is its characters, the last of which carries an end-of-word mark. Merges come in the order of their
-// learning: the lower its rank, the earlier a pair is merged.
+// A word starts as its characters, the last of which carries an end-of-word mark. Merges are applied in the order in
+// which they were learned: pairs of lower rank are merged first.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@ inline constexpr std::string_view kWordEnd = "</w>";
 
 using Merge = std::pair<std::string, std::string>;
 
-// A line of a file of merges: two symbols with one blank between them; nullopt: something else.
+// Parses a line of a merge file: two symbols with one blank between them; nullopt: any other line.
 std::optional<Merge> merge_of_line(std::string_view line);
 
-// The first `merges` merges of these words: always the most frequent pair of neighbours, of equally frequent ones that
-// with the lexicographically largest spelling (first pieces compared before second ones, by code points); fewer where
-// no pair occurs twice. Cost: what the merges change, and a logarithm. Equal counts give equal merges. Words longer than
-// kLongestWord characters are left out.
+// The first `merges` merges of these words: always the most frequent pair of neighbours, among equally frequent ones
+// that with the lexicographically largest spelling (first pieces compared before second ones, by code points). Fewer if
+// no pair occurs twice. Cost: proportional to the pairs that the merges change, times a logarithm. Equal counts give
+// equal merges. Words longer than kLongestWord characters are left out.
 std::vector<Merge> learn_bpe(const WordCounts& words, std::int64_t merges);
 
 // Cuts words. Immutable; may be used from several threads.
 class Bpe {
  public:
-  // Of equal merges the first one counts. word_end: "" where the last character is like the others.
+  // Of equal merges the first one counts. word_end: "" if the last character carries no mark.
   explicit Bpe(const std::vector<Merge>& merges, std::string_view word_end = kWordEnd);
 
-  // Appends where each piece of a word ends, the last one at word.size(). Again and again all places of the pair with the
-  // lowest rank are merged, from left to right. An empty word has no piece. Time: n·log n of its characters.
+  // Appends the end of each piece of a word, the last one at word.size(). Repeatedly merges all places of the pair with
+  // the lowest rank, from left to right. An empty word has no piece. Time: n·log n for n characters.
   void cut(std::string_view word, std::vector<std::size_t>& ends) const;
 
  private:
@@ -47,7 +47,7 @@ class Bpe {
   using Rules = std::unordered_map<std::uint64_t, Rule>;
   class Word;
 
-  std::int32_t symbol_of(const std::string& spelling) const;  // kNoSymbol: no merge has it
+  std::int32_t symbol_of(const std::string& spelling) const;  // kNoSymbol: in no merge
   const Rule* rule_of(std::int32_t first, std::int32_t second) const;
 
   std::string word_end_;

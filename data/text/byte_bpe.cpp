@@ -13,10 +13,10 @@ namespace etc::data {
 
 namespace {
 
-constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 28;  // bytes; a file beyond is not a vocabulary
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 28;  // bytes; a larger file is no vocabulary
 constexpr std::string_view kVersionLine = "#version";
 
-// What stands in a message: no more than a line's beginning.
+// The beginning of a line, for messages.
 std::string shown(std::string_view line) {
   constexpr std::size_t kShown = 60;
   return line.size() > kShown ? to_utf8(to_code_points(line.substr(0, kShown))) + "…" : std::string(line);
@@ -122,7 +122,7 @@ std::int32_t ByteBpe::piece_id(std::string_view piece) const {
   return id;
 }
 
-// before: what stands before the text and belongs to its first word.
+// before: text before `utf8` that belongs to its first word (a blank).
 void ByteBpe::append(std::string_view utf8, std::string_view before, std::vector<std::int32_t>& ids) const {
   std::string storage;
   if (!before.empty() || invalid_utf8(utf8)) {

@@ -1,11 +1,12 @@
-// Byte-level BPE: the tokenizer of GPT-2 and RoBERTa. A text is cut into words by a pattern, a word's bytes are written
-// as letters (byte_words.h) and merged in the order of their learning (bpe.h). Every text has pieces, none is unknown.
+// Byte-level BPE: the tokenizer of GPT-2 and RoBERTa. A text is cut into words by a pattern; a word's bytes are mapped
+// to printable characters (byte_words.h), which are merged in the order in which the merges were learned (bpe.h). There
+// are no unknown pieces.
 //
 //   vocab.json    {"piece": id}: ids from 0 on, and a piece for every byte
-//   merges.txt    beside it: "#version: …" maybe, then a merge a line, two pieces with a blank between
+//   merges.txt    in the same folder: optionally "#version: …", then one merge per line (two pieces, one blank)
 //                 (of NAME-vocab.json: NAME-merges.txt; of GPT-2's encoder.json: vocab.bpe)
 //
-// A text that spells a special piece ("<s>") is text: special pieces come from tasks alone.
+// A text that spells a special piece ("<s>") is encoded as text; only tasks add special pieces.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,14 @@ namespace etc::data {
 
 class ByteBpe final : public Tokenizer {
  public:
-  // Throws Error naming the file, and the line where there is one: a missing merges.txt, not JSON, something else than
-  // ids from 0 on without gaps, a byte without a piece, a line that is no merge, a merge whose result is no piece.
+  // Throws Error naming the file, and the line if any: a missing merges.txt, not JSON, ids other than 0, 1, … without
+  // gaps, a byte without a piece, a line that is not a merge, a merge whose result is not a piece.
   explicit ByteBpe(const std::filesystem::path& vocab);
 
-  // Invalid UTF-8 is left out.
+  // Invalid UTF-8 is dropped.
   Tokens encode(std::string_view utf8) const override;
   void append_ids(std::string_view utf8, std::vector<std::int32_t>& ids) const override;
-  // As the word behind a blank, which belongs to it.
+  // Encodes the word as it would be after a blank, which belongs to the word.
   void append_word_ids(std::string_view word, std::vector<std::int32_t>& ids) const override;
 
   std::int32_t piece_id(std::string_view piece) const override;
@@ -53,10 +54,11 @@ class ByteBpe final : public Tokenizer {
   std::unordered_map<std::string, std::int32_t, StringViewHash, std::equal_to<>> ids_;
   std::vector<Merge> merges_;
   std::unique_ptr<const Bpe> bpe_;
-  std::vector<bool> whole_;  // by id: the merges give this piece of its own letters, so that its word needs no merging
+  std::vector<bool> whole_;  // by id: merging this piece's characters yields it, so that a word equal to it needs no
+                             // merging
 };
 
-// The file of merges that belongs to a vocabulary FILE.json.
+// The merge file that belongs to a vocabulary FILE.json.
 std::filesystem::path merges_beside(const std::filesystem::path& vocab);
 
 }  // namespace etc::data

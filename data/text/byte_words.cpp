@@ -27,21 +27,21 @@ class PatternWalk {
  public:
   explicit PatternWalk(std::string_view text) : text_(text) {}
 
-  // The end of the word that begins at `at` < size. The pattern's alternatives, in their order.
+  // The end of the word that begins at `at` < size. Tries the pattern's alternatives in their order.
   std::size_t word_end(std::size_t at) const {
     if (const std::size_t size = contraction(text_.substr(at)); size > 0) return at + size;
     const bool blank = text_[at] == ' ' && at + 1 < text_.size() && class_at(at + 1) != CharacterClass::white_space;
     const std::size_t first = blank ? at + 1 : at;
     const CharacterClass kind = class_at(first);
     if (kind != CharacterClass::white_space) return run_end(first, kind).end;
-    // White space before a word leaves its last character to it, where it has more than one.
+    // White space of more than one character before a word leaves its last character to that word.
     const Run run = run_end(at, kind);
     return run.end == text_.size() || run.last == at ? run.end : run.last;
   }
 
  private:
   struct Run {
-    std::size_t end, last;  // behind it; where its last character begins
+    std::size_t end, last;  // one past the run; start of its last character
   };
 
   static std::size_t contraction(std::string_view rest) {

@@ -19,12 +19,12 @@ constexpr std::string_view kHeading = "#characters", kCodePoint = "U+";
 constexpr std::int32_t kUnknownCharacter = 1;
 constexpr auto kFirstCharacter = static_cast<std::int32_t>(kCharacterSpecials.size());
 
-// Whether there is a character of this number.
+// Whether this number is a valid code point of a character.
 bool is_character(std::uint32_t number) {
   return number < 0xD800 || (number >= 0xE000 && number <= 0x10FFFF);
 }
 
-// Of a line, for messages: a damaged file's line may be the whole file, and no UTF-8.
+// The beginning of a line, for messages: a line of a damaged file may be the whole file, and may not be UTF-8.
 std::string beginning_of(std::string_view line) {
   return to_utf8(to_code_points(line.substr(0, 40)));
 }
@@ -123,7 +123,7 @@ std::string character_vocab_text(std::u32string_view characters) {
 }
 
 std::u32string most_frequent_characters(const WordCounts& counts, std::int64_t most) {
-  std::vector<std::pair<std::int64_t, char32_t>> order;  // the more frequent, the smaller
+  std::vector<std::pair<std::int64_t, char32_t>> order;  // negative count, so that frequent ones sort first
   for (const auto& [character, count] : counts) {
     const std::u32string one = to_code_points(character);
     if (one.size() == 1) order.emplace_back(-count, one[0]);

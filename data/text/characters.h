@@ -1,4 +1,4 @@
-// Places in a text as people and other languages count them: in Unicode characters (code points), not in bytes.
+// Positions in a text counted in Unicode characters (code points) instead of bytes.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace etc::data {
 
-// Characters of a valid UTF-8 text: the bytes that do not continue one. Cost: one pass.
+// Number of characters of a valid UTF-8 text: counts the bytes that are not continuation bytes. Cost: one pass.
 inline std::int64_t character_count(std::string_view utf8) {
   return std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
-// The byte where character `index` begins; the text's size where there are not so many. index >= 0.
+// The byte where character `index` begins; the text's size if the text has fewer characters. index >= 0.
 inline std::size_t byte_of_character(std::string_view utf8, std::int64_t index) {
   std::size_t at = 0;
   for (; at < utf8.size(); ++at) {

@@ -25,10 +25,10 @@ bool looks_like_heading(std::string_view text) {
   return kEnds.find(text.back()) == std::string_view::npos;
 }
 
-// Paragraphs between lines of white space alone.
+// Paragraphs are separated by lines of white space.
 std::vector<TextBlock> read_plain(std::string_view document) {
   BlockBuilder builder;
-  std::int64_t lines = 0;  // of the paragraph under way
+  std::int64_t lines = 0;  // of the current paragraph
   const auto end = [&] {
     builder.end_block(lines == 1 && looks_like_heading(builder.text()) ? TextBlock::Kind::heading
                                                                        : TextBlock::Kind::paragraph);
@@ -62,7 +62,7 @@ std::vector<TextBlock> read_blocks(std::string_view document, DocumentForm form)
   std::vector<TextBlock> blocks = form == DocumentForm::html       ? read_html(document)
                                   : form == DocumentForm::markdown ? read_markdown(document)
                                                                    : read_plain(document);
-  // With nothing under it, it is what the document says.
+  // A heading with nothing after it is treated as content.
   if (!blocks.empty() && blocks.back().kind == TextBlock::Kind::heading)
     blocks.back().kind = TextBlock::Kind::paragraph;
   return blocks;

@@ -9,7 +9,7 @@ namespace etc::data {
 
 namespace {
 
-// Those that texts use; others stand as they are.
+// The common entities; others stay as text.
 struct Entity {
   std::string_view name;
   char32_t character;

@@ -1,4 +1,4 @@
-// How blocks of text are put together from a document: what its forms have in common (document.h).
+// Assembles a document's blocks of text; shared by the readers of all forms (document.h).
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace etc::data {
 
-// Collects the text of one block after the other; white space becomes single blanks between words.
+// Collects the text of successive blocks; white space becomes single blanks between words.
 class BlockBuilder {
  public:
-  // Text of the document that begins at byte `place`.
+  // Appends text of the document that begins at byte `place`.
   void add(std::string_view text, std::size_t place);
-  // Text that stands for the document's bytes [place, end): a character that an entity spells.
+  // Appends text that replaces the document's bytes [place, end): the character of an entity.
   void add_for(std::string_view text, std::size_t place, std::size_t end);
-  // White space that the document has at `place`, or a border between two pieces of text there.
+  // Notes white space, or a boundary between two pieces of text, at `place`.
   void add_blank(std::size_t place);
 
   const std::string& text() const { return block_.text; }
-  void end_block(TextBlock::Kind kind);  // nothing where there is no text
+  void end_block(TextBlock::Kind kind);  // no effect if the block is empty
   std::vector<TextBlock> take() { return std::move(blocks_); }
 
  private:
@@ -29,7 +29,7 @@ class BlockBuilder {
 
   std::vector<TextBlock> blocks_;
   TextBlock block_;
-  bool blank_ = false;  // white space before what comes next
+  bool blank_ = false;  // a blank is due before the next text
   ByteSpan blank_place_;
 };
 
@@ -45,10 +45,10 @@ void for_each_document_line(std::string_view document, const Visit& visit) {
   }
 }
 
-// The character that an entity at byte `at` ('&') spells and the byte behind it; "" where there is none that is known.
+// The character of the entity at byte `at` ('&') and the byte after the entity; "" if it is not a known entity.
 std::pair<std::string, std::size_t> entity_at(std::string_view document, std::size_t at);
 
-// Whether a tag, comment or declaration of HTML begins at byte `at`: a '<' that is more than a sign.
+// Whether an HTML tag, comment or declaration begins at byte `at`, as opposed to a plain '<'.
 bool tag_begins(std::string_view document, std::size_t at);
 
 std::vector<TextBlock> read_html(std::string_view document);

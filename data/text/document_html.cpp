@@ -25,7 +25,7 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, N>& nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Follows tags and text; a block ends where a tag of a block begins or ends.
+// Processes tags and text; a block ends at each opening or closing tag of a block element.
 class HtmlReader {
  public:
   explicit HtmlReader(std::string_view document) : document_(document) {}
@@ -81,7 +81,8 @@ class HtmlReader {
 
   static bool is_end_of_name(char c) { return c == '>' || c == '/' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-  // Paragraphs within a row or an item do not end it.
+  // A table row stays one block, whatever block elements it contains; a <p> inside a list item keeps the kind
+  // list_item.
   bool inside_row() const { return kind_ == Kind::table_row; }
   Kind kind_after(const std::string& name, bool closes) const {
     const bool in_item = kind_ == Kind::list_item && name == "p" && !closes;
@@ -114,7 +115,7 @@ class HtmlReader {
     at_ = found == std::string_view::npos ? document_.size() : found + what.size();
   }
 
-  // Its content is no text of the document, whatever tags it seems to hold.
+  // The element's content is not text of the document, even if it looks like tags.
   void skip_element(const std::string& name) {
     const std::string end = "</" + name;
     while (at_ < document_.size()) {
@@ -127,7 +128,7 @@ class HtmlReader {
 
   std::string_view document_;
   std::size_t at_ = 0;
-  Kind kind_ = Kind::paragraph;  // of the block under way
+  Kind kind_ = Kind::paragraph;  // of the current block
   BlockBuilder builder_;
 };
 

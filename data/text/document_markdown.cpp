@@ -14,7 +14,7 @@ bool is_digit_byte(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Bytes of the mark "- ", "* ", "+ " or "12. " that a line begins with; 0: none.
+// Length of the mark "- ", "* ", "+ " or "12. " at a line's beginning; 0: none.
 std::size_t list_mark(std::string_view line) {
   std::size_t at = 0;
   if (!line.empty() && (line[0] == '-' || line[0] == '*' || line[0] == '+')) {
@@ -27,14 +27,14 @@ std::size_t list_mark(std::string_view line) {
   return at < line.size() && (line[at] == ' ' || line[at] == '\t') ? at + 1 : 0;
 }
 
-// Bytes of "# " … "###### "; 0: none.
+// Length of "# " … "###### " at a line's beginning; 0: none.
 std::size_t heading_mark(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size() && at < 7 && line[at] == '#') ++at;
   return at >= 1 && at <= 6 && at < line.size() && line[at] == ' ' ? at + 1 : 0;
 }
 
-// Of one of these characters alone, blanks aside; at least `least` of them.
+// Whether the line consists, apart from blanks, of these characters only, and of at least `least` of them.
 bool consists_of(std::string_view line, std::string_view characters, std::int64_t least) {
   std::int64_t count = 0;
   for (const char c : line) {
@@ -98,20 +98,20 @@ class MarkdownReader {
       line.remove_prefix(mark);
     } else if (line.starts_with('|')) {
       border(kind_);
-      if (consists_of(line, "|-:", 1)) return;  // the line under a table's head
+      if (consists_of(line, "|-:", 1)) return;  // the line below a table's header
       kind_ = Kind::table_row;
     }
     add_inline(begin, line);
     builder_.add_blank(begin + line.size());
   }
 
-  // Ends the block under way, of this kind.
+  // Ends the current block, with this kind.
   void border(Kind kind) {
     builder_.end_block(kind);
     kind_ = Kind::paragraph;
   }
 
-  // The text of a line without its marks.
+  // Adds the text of a line without its Markdown marks.
   void add_inline(std::size_t begin, std::string_view line) {
     for (std::size_t i = 0; i < line.size();) {
       const char c = line[i];
@@ -134,7 +134,7 @@ class MarkdownReader {
     }
   }
 
-  // A character, an entity, or nothing for a tag of HTML; where the next one begins.
+  // Adds a character or the character of an entity, and skips an HTML tag; returns where the next character begins.
   std::size_t add_character(std::size_t begin, std::string_view line, std::size_t i) {
     if (line[i] == '&') {
       const auto [text, end] = entity_at(line, i);
@@ -160,7 +160,7 @@ class MarkdownReader {
     return i == 0 || i + 1 == line.size() || !is_word_byte(i - 1) || !is_word_byte(i + 1);
   }
 
-  // Behind "[text](address)" or "![text](address)" at i; i where there is no link.
+  // One past the "[text](address)" or "![text](address)" at i; i if there is no link.
   static std::size_t link_at(std::string_view line, std::size_t i) {
     const std::size_t open = line[i] == '!' ? i + 1 : i;
     if (open >= line.size() || line[open] != '[') return i;
@@ -171,7 +171,7 @@ class MarkdownReader {
   }
 
   std::string_view document_;
-  Kind kind_ = Kind::paragraph;  // of the block under way
+  Kind kind_ = Kind::paragraph;  // of the current block
   bool in_code_ = false;
   BlockBuilder builder_;
 };

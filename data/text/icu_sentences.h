@@ -1,4 +1,4 @@
-// Sentence boundaries by Unicode's rules (UAX 29), which need no tables of their own.
+// Sentence boundaries by Unicode's rules (UAX 29), which need no table files.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace etc::data {
 
-// ICU's root rules, which are those for English, too. Sentences carry no white space at either end. Every split works
-// on a copy of the rules' state (about a microsecond), so that threads do not meet.
+// ICU's root rules, which also apply to English. Sentences have no white space at either end. Every split copies the
+// break iterator (about a microsecond), so that threads share no state.
 std::unique_ptr<SentenceSplitter> make_icu_splitter();
 
 }  // namespace etc::data

@@ -44,15 +44,15 @@ std::optional<PiecePair> PairMerger::merge_next() {
     const Candidate best = queue_.top();
     queue_.pop();
     const auto found = pairs_.find(best.pair);
-    if (found == pairs_.end() || found->second.count != best.count) continue;  // counted anew since
+    if (found == pairs_.end() || found->second.count != best.count) continue;  // outdated entry
     merge(best.pair);
     return best.pair;
   }
   return std::nullopt;
 }
 
-// Adds or, with sign -1, takes away what a word counts for its pairs. fresh: pairs with this piece do not know the word
-// yet.
+// Adds or, with sign -1, subtracts a word's count for each of its pairs. fresh: pairs with this piece do not list the
+// word yet.
 void PairMerger::count_pairs(std::uint32_t word, std::int64_t sign, Piece fresh) {
   const Word& w = words_[word];
   for (std::size_t i = 0; i + 1 < w.pieces.size(); ++i) {

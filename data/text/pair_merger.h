@@ -1,8 +1,7 @@
-// The core of byte-pair encoding: in words made of pieces the two neighbours that stand together most often become one
-// piece, again and again (Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units",
-// 2016).
+// The core of byte-pair encoding: repeatedly merges the most frequent pair of neighbouring pieces in the words to one
+// piece (Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units", 2016).
 //
-// Counts of pairs are kept up to date by the words a merge changes alone, and the best pair comes from a heap, so a merge
+// After a merge, only the changed words update the counts of pairs, and the best pair comes from a heap, so a merge
 // costs what it changes.
 #pragma once
 
@@ -28,7 +27,7 @@ struct PairHash {
   }
 };
 
-// Pieces of words by their spelling, numbered as they come. Equal spellings are one piece.
+// Pieces of words by their spelling, numbered in the order of insertion. Equal spellings are one piece.
 class PieceTable {
  public:
   Piece add(const std::string& spelling);
@@ -43,9 +42,9 @@ class PieceTable {
 };
 
 struct MergeRules {
-  std::int64_t least_count = 2;  // occurrences of a pair that is merged
-  // Of equally frequent pairs the one with the first spelling is merged, or the one with the last; the first pieces'
-  // spellings are compared, then the second ones'.
+  std::int64_t least_count = 2;  // minimum of occurrences of a pair to be merged
+  // Among equally frequent pairs, false merges the one with the lowest spelling, true the one with the highest; the
+  // first pieces' spellings are compared, then the second ones'.
   bool last_spelling_first = false;
   // The spelling of a merged pair.
   std::string (*join)(const std::string& first, const std::string& second) = nullptr;
@@ -58,17 +57,17 @@ class PairMerger {
     std::int64_t count = 0;
   };
 
-  // pieces: all that the words are made of; merged ones are added. It outlives the merger. Equal words in another order
-  // give equal merges.
+  // pieces: all pieces of the words; merged ones are added. It must outlive the merger. The merges do not depend on the
+  // order of the words.
   PairMerger(std::vector<Word> words, PieceTable& pieces, const MergeRules& rules);
 
-  // Merges the most frequent pair; nullopt: none occurs least_count times any more.
+  // Merges the most frequent pair; nullopt: no remaining pair occurs least_count times.
   std::optional<PiecePair> merge_next();
 
  private:
   struct Occurrence {
     std::int64_t count = 0;
-    std::vector<std::uint32_t> words;  // that may hold the pair; some of them twice
+    std::vector<std::uint32_t> words;  // that may hold the pair; may have duplicates
   };
   struct Candidate {
     std::int64_t count;
@@ -93,8 +92,8 @@ class PairMerger {
   PieceTable& pieces_;
   MergeRules rules_;
   std::unordered_map<PiecePair, Occurrence, PairHash> pairs_;
-  std::unordered_set<PiecePair, PairHash> touched_;                      // by the merge going on
-  std::priority_queue<Candidate, std::vector<Candidate>, Later> queue_;  // with outdated entries, known by their count
+  std::unordered_set<PiecePair, PairHash> touched_;                      // by the current merge
+  std::priority_queue<Candidate, std::vector<Candidate>, Later> queue_;  // outdated entries have another count
 };
 
 }  // namespace etc::data

@@ -27,7 +27,7 @@ class Context {
   }
 
  private:
-  enum class Starter { yes, no, unknown };  // does the next word look like a sentence's first?
+  enum class Starter { yes, no, unknown };  // does the next word look like the first of a sentence?
 
   int context_of(const std::string& next_type) const {
     const auto found = tables_.contexts.find(next_type);
@@ -85,7 +85,7 @@ class Punkt : public SentenceSplitter {
   std::string tables_sha256() const override { return tables_.sha256; }
 
  private:
-  // Steps 1 and 5: the text cut at the candidates that are boundaries; the last piece may be empty.
+  // Steps 1 and 5: cuts the text at the candidates that are boundaries; the last piece may be empty.
   std::vector<ByteSpan> cut(std::string_view text) const {
     std::vector<ByteSpan> pieces;
     std::vector<std::string_view> words;
@@ -117,14 +117,14 @@ class Punkt : public SentenceSplitter {
       piece_begin = rest_begin;
     }
     const std::string_view rest = text.substr(piece_begin);
-    // Blanks at the beginning belong to the first piece; strip() would take them, too.
+    // Leading white space belongs to the first piece, but strip() would remove it as well.
     const std::string_view kept = strip(rest);
     const std::size_t end = kept.empty() ? piece_begin : static_cast<std::size_t>(kept.end() - text.begin());
     pieces.push_back({static_cast<std::int64_t>(piece_begin), static_cast<std::int64_t>(end)});
     return pieces;
   }
 
-  // Step 6: closing quotes and brackets at a piece's beginning go to the piece before; empty sentences vanish.
+  // Step 6: moves closing quotes and brackets at a piece's beginning to the piece before; empty sentences are dropped.
   static std::vector<ByteSpan> reattach(std::string_view text, const std::vector<ByteSpan>& pieces) {
     std::vector<ByteSpan> sentences;
     std::int64_t moved = 0;  // bytes at the beginning of this piece that the one before took, or white space after them

@@ -9,7 +9,7 @@
 
 namespace etc::data {
 
-// The splitter with these tables. Cost of split: linear in the text; a word is looked up only beside `.`, `?` or `!`.
+// A splitter with these tables. Cost of split: linear in the text; a word is looked up only beside `.`, `?` or `!`.
 std::unique_ptr<SentenceSplitter> make_punkt(PunktTables tables);
 
 }  // namespace etc::data

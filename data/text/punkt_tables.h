@@ -11,13 +11,13 @@
 
 namespace etc::data {
 
-struct StringViewHash {  // look-ups by string_view, without a string
+struct StringViewHash {  // allows look-up by string_view
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 using StringSet = std::unordered_set<std::string, StringViewHash, std::equal_to<>>;
 
-// How often a type was seen with a capital or a small letter where, as bits of the orthographic context.
+// Bits of the orthographic context: whether a type was seen with an initial capital or small letter, by position.
 namespace ortho {
 inline constexpr int kInitialUpper = 2;
 inline constexpr int kMiddleUpper = 4;

@@ -18,18 +18,18 @@ using punkt::Mark;
 
 // Thresholds of NLTK 3.5.
 constexpr double kAbbreviation = 0.3;
-constexpr std::int64_t kRareBelow = 5;  // occurrences of a type that may be a rare abbreviation
+constexpr std::int64_t kRareBelow = 5;  // occurrences; a type with fewer may be a rare abbreviation
 constexpr double kCollocation = 7.88;
 constexpr double kStarter = 30;
 
-// A word where it stands.
+// A word and its position.
 struct Token {
   std::string word;
   bool starts_paragraph = false;
   bool starts_line = false;
 };
 
-// What the later passes know of a token.
+// A token as the later passes see it.
 struct MarkedToken {
   std::string word, type;
   Mark mark = Mark::none;
@@ -105,7 +105,7 @@ class PunktTrainer {
     const auto found = counts_.find(type);
     return found == counts_.end() ? 0 : found->second;
   }
-  // With and without a period behind it.
+  // With and without a period after it.
   std::int64_t count_of_both(const std::string& type) const { return count_of(type) + count_of(type + "."); }
 
   void count() {
@@ -116,7 +116,8 @@ class PunktTrainer {
     });
   }
 
-  // A type is an abbreviation when it mostly stands before a period, is short, holds periods, and is rare without.
+  // Scores types as abbreviations: likely if a period usually follows, the type is short, contains periods, and rarely
+  // occurs without a final period.
   void find_abbreviations() {
     for (const auto& [type, with_period] : counts_) {
       if (!type.ends_with('.') || type == punkt::kNumberType || !has_letter(type)) continue;
@@ -136,9 +137,9 @@ class PunktTrainer {
     return {token.word, punkt::type_of(token.word), punkt::first_pass(token.word, first_abbreviations_)};
   }
 
-  // In which case a type was written at the beginning of sentences, in the middle, and where that is not known.
+  // Records the letter case of each type at the beginning of sentences, in the middle, and at unknown positions.
   void find_context() {
-    first_abbreviations_ = tables_.abbreviations;  // later passes see the same marks, whatever is added
+    first_abbreviations_ = tables_.abbreviations;  // fixed, so that abbreviations added later do not change the marks
     enum Place { kInitial, kInternal, kUnknown };
     constexpr int kUpper[] = {2, 4, 8}, kLower[] = {16, 32, 64};  // bits of ortho, by place
     Place place = kInternal;
@@ -176,11 +177,12 @@ class PunktTrainer {
     }
   }
 
-  // Seldom seen, and the next word cannot begin a sentence.
+  // Whether the type is rare and the next word cannot begin a sentence.
   bool is_rare_abbreviation(const MarkedToken& before, const MarkedToken& now) const {
     if (!before.breaks()) return false;
     const std::string type = punkt::without_period(before.type);
-    // The second count is NLTK's: the type without its last letter, its period being gone already.
+    // Like NLTK, the second count is of the type without its last character, although the period has been removed
+    // already.
     std::string shorter = type;
     while (!shorter.empty() && (static_cast<unsigned char>(shorter.back()) & 0xC0) == 0x80) shorter.pop_back();
     if (!shorter.empty()) shorter.pop_back();
@@ -218,7 +220,7 @@ class PunktTrainer {
   }
 
   const TextSource& texts_;
-  std::map<std::string, std::int64_t> counts_;  // of types; sorted, so that every loop has one order
+  std::map<std::string, std::int64_t> counts_;  // of types; sorted, so that loops are deterministic
   std::int64_t words_ = 0, periods_ = 0, breaks_ = 0;
   StringSet first_abbreviations_;
   std::map<std::string, std::int64_t> starters_;
@@ -239,7 +241,7 @@ double abbreviation_likelihood(double count, double periods, double with_period,
 }
 
 double collocation_likelihood(double first, double second, double both, double words) {
-  // k·log p + (n−k)·log(1−p); where a logarithm is of 0 the reference takes 0 for the whole.
+  // k·log p + (n−k)·log(1−p); like the reference, 0 if a logarithm would be of 0.
   const auto term = [](double k, double rest, double p) {
     return p > 0 && p < 1 ? k * std::log(p) + rest * std::log(1 - p) : 0;
   };

@@ -1,11 +1,12 @@
 // Learns Punkt's tables from plain text (Kiss & Strunk, "Unsupervised Multilingual Sentence Boundary Detection",
-// Computational Linguistics 32, 2006) with the thresholds of NLTK 3.5's trainer: the same tables as its, from the same
-// text.
+// Computational Linguistics 32, 2006) with the thresholds of NLTK 3.5's trainer; the same text gives the same tables as
+// NLTK.
 //
-// Three passes over the same texts, so that memory is that of the different words, not of the text:
-//   count    how often each type occurs, with and without a period behind it → abbreviations
-//   context  with those: where sentences seem to end, and in which case words are written there → orthographic context
-//   pairs    with that: rare abbreviations, words that start sentences, collocations
+// Three passes over the texts, so that memory grows with the number of distinct words, not with the text:
+//   count    how often each type occurs, with and without a period after it → abbreviations
+//   context  using these: where sentences seem to end, and in which letter case words are written there → orthographic
+//            context
+//   pairs    using that: rare abbreviations, words that start sentences, collocations
 #pragma once
 
 #include <cstdint>
@@ -24,21 +25,23 @@ namespace etc::data {
 // Calls its argument with every text, in the same order at every call.
 using TextSource = std::function<void(const std::function<void(std::string_view utf8)>& visit)>;
 
-// Tables of these texts; a text is a paragraph of its own or several, with empty lines between. Without sha256. Throws
-// Error when there is no word.
+// Learns tables from these texts; a text is one paragraph or several, separated by empty lines. sha256 stays empty.
+// Throws Error when there is no word.
 PunktTables learn_punkt(const TextSource& texts);
 
-// Writes the four files into a folder that does not exist yet, sorted, all of them or none. Throws Error naming it.
+// Writes the four files, sorted, into a new folder: all of them or none. Throws Error naming the folder if it exists.
 void write_punkt_tables(const PunktTables& tables, const std::filesystem::path& folder);
 
-// The statistics behind the decisions; public for tests.
+// The statistics that the decisions use; public for tests.
 namespace punkt {
 
-// Dunning's log-likelihood ratio of an abbreviation: that a period follows its type with probability 0.99 rather than
-// with that of all words. count: occurrences of the type; periods, words: in the whole text; with_period: of count.
+// Dunning's log-likelihood ratio of an abbreviation: a period follows the type with probability 0.99 rather than with
+// the probability over all words. count: occurrences of the type; with_period: those followed by a period; periods,
+// words: in the whole text.
 double abbreviation_likelihood(double count, double periods, double with_period, double words);
 
-// The same of two words that occur together: first, second and both of so many words.
+// The ratio for two words that occur together. first, second, both: occurrences of each word and of the pair, among
+// `words` words.
 double collocation_likelihood(double first, double second, double both, double words);
 
 }  // namespace punkt

@@ -23,8 +23,8 @@ std::size_t multi_character_length(std::string_view text, std::size_t at) {
   if (text[at] != '-' && text[at] != '.') return 0;
   if (const std::size_t run = run_of(text[at], text, at); run >= 2) return run;
   if (text[at] == '-') return 0;
-  // Spaced ellipsis: two or more times "period, one white space", then a period. `end` is behind the last period that
-  // has a white space and another period after it.
+  // Spaced ellipsis: two or more times "period, one white space", then a period. `end` is one past the last period that
+  // is followed by white space and another period.
   std::size_t periods = 1;
   std::size_t end = at + 1;
   while (end < text.size()) {

@@ -1,5 +1,5 @@
-// Characters and words as Punkt sees them: the patterns of its tokenizer, by hand instead of by regular expressions.
-// Everything works on UTF-8 bytes, because all characters with a role of their own are ASCII.
+// Punkt's characters and words: the patterns of its tokenizer, hand-written instead of regular expressions. Everything
+// works on UTF-8 bytes, because all characters with a special role are ASCII.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ bool is_barrier(char c);  // ? ! ) " ; } ] * : @ ' ( { [: may follow a sentence'
 // Bytes of the white-space character (Python's isspace) at byte `at`; 0 when there is none.
 std::size_t space_length(std::string_view text, std::size_t at);
 
-// Bytes of the character at byte `at`, whatever it is.
+// Bytes of the character at byte `at`.
 std::size_t character_length(std::string_view text, std::size_t at);
 
-// Bytes of the run of white space at byte `at`, of the run of other characters there.
+// Bytes of the run of white space at byte `at`, and of the run of other characters.
 std::size_t space_run(std::string_view text, std::size_t at);
 std::size_t word_run(std::string_view text, std::size_t at);
 
@@ -31,16 +31,16 @@ void split_words(std::string_view context, std::vector<std::string_view>& words)
 
 inline constexpr std::string_view kNumberType = "##number##";
 
-// What a word counts as: its lower case, or kNumberType.
+// The type of a word: its lower case, or kNumberType.
 std::string type_of(std::string_view word);
-std::string without_period(std::string type);  // one final period less, unless the type is nothing else
+std::string without_period(std::string type);  // removes one final period, unless the type is only a period
 
-// A single letter or underscore and a period.
+// Whether the word is a single letter or underscore and a period.
 bool is_initial(std::string_view word);
 
 char32_t first_character(std::string_view word);
 
-// What a word looks like on its own (step 3).
+// Mark of a word without its context (step 3).
 enum class Mark { none, sentence_end, abbreviation, ellipsis };
 Mark first_pass(std::string_view word, const StringSet& abbreviations);
 

@@ -19,7 +19,7 @@ class SentenceSplitter {
   virtual ~SentenceSplitter() = default;
 
   // Byte spans of the sentences of a UTF-8 document, in order, without white space between them (Punkt: the first keeps
-  // white space at the document's start, task-wikihop 2.3). A document of white space alone has none. Thread-safe.
+  // white space at the document's start, task-wikihop 2.3). A document of white space only has none. Thread-safe.
   virtual std::vector<ByteSpan> split(std::string_view utf8) const = 0;
 
   virtual std::string name() const = 0;           // "icu" | "punkt"
@@ -27,7 +27,7 @@ class SentenceSplitter {
 };
 
 // "icu", or "punkt:DIR" with DIR holding abbrev_types.txt, collocations.tab, sent_starters.txt, ortho_context.tab.
-// Throws UsageError on another word, Error naming the file on missing or malformed tables.
+// Throws UsageError on any other specification, Error naming the file on missing or malformed tables.
 std::unique_ptr<SentenceSplitter> load_splitter(const std::string& specification);
 
 }  // namespace etc::data

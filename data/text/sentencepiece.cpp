@@ -83,18 +83,18 @@ class SentencePiece : public Tokenizer {
   bool lower_case() const override { return false; }
 
  private:
-  // A user-defined piece and the character that stands for it while the library encodes.
+  // A user-defined piece and the character that replaces it while the library encodes.
   struct Hidden {
     std::string piece, placeholder;
   };
   static constexpr char32_t kFirstPlaceholder = U'\U00100000';  // supplementary private use area B
 
-  // User-defined pieces are never cut nor joined with their neighbours. Releases of the library differ in that: 0.1.97
-  // makes "▁[ C LS ]" of a text's "[CLS]", 0.2.3 "▁ [CLS]". So each is hidden behind a character that no model knows
-  // (private use), which every release leaves alone.
+  // User-defined pieces must be neither cut nor joined with their neighbours, but releases of the library differ:
+  // 0.1.97 encodes "[CLS]" in a text as "▁[ C LS ]", 0.2.3 as "▁ [CLS]". Each is therefore replaced by a private-use
+  // character that no model knows and every release keeps as it is.
   void choose_placeholders(std::vector<std::string> pieces) {
     for (std::int32_t id = 0; id < vocab_size(); ++id) {
-      if (model_.IsByte(id)) return;  // such a model spells unknown characters as bytes
+      if (model_.IsByte(id)) return;  // byte fallback would spell a placeholder as bytes
     }
     constexpr std::size_t kMost = 4096;
     if (pieces.size() > kMost) return;
@@ -119,8 +119,8 @@ class SentencePiece : public Tokenizer {
     return found == hidden_.end() ? nullptr : &*found;
   }
 
-  // The text with placeholders for user-defined pieces; unchanged when there are none, or when it holds characters of
-  // their range itself.
+  // The text with placeholders for user-defined pieces; unchanged if it has none, or if it contains characters of the
+  // placeholders' range.
   std::string hide_pieces(std::string_view utf8) const {
     std::string text;
     for (std::size_t at = 0; at < utf8.size();) {
@@ -136,7 +136,7 @@ class SentencePiece : public Tokenizer {
     return text;
   }
 
-  // Calls emit(piece, id) for a piece the library does not know: its placeholders, and what stands between them.
+  // Calls emit(piece, id) for the parts of a piece unknown to the library: its placeholders and the text between them.
   template <typename Emit>
   void for_each_hidden(std::string_view piece, Emit&& emit) const {
     std::size_t begin = 0;
@@ -166,7 +166,7 @@ class SentencePiece : public Tokenizer {
     if (!status.ok()) fail(where_, "the SentencePiece library cannot encode a text: {}", status.error_message());
     for (int i = 0; i < static_cast<int>(encoded.pieces_size()); ++i) {
       const auto piece = encoded.pieces(i);
-      // Like the reference, which looks every piece up again: unknown text that spells a reserved piece gets its id.
+      // The reference looks up every piece again, so that unknown text that spells a reserved piece gets its id.
       const auto id = static_cast<std::int32_t>(piece.id());
       if (id == unknown_) {
         for_each_hidden(piece.piece(), emit);
@@ -185,8 +185,8 @@ class SentencePiece : public Tokenizer {
         emit(piece, id, false);
         return;
       }
-      // Encoding afresh puts a "▁" in front. The reference meant to remove it again where the piece had none, but
-      // compares text with bytes: it stays by default.
+      // Re-encoding adds a "▁" at the front. The reference meant to remove it if the piece had none, but compares text
+      // with bytes, so it stays; that is the default here.
       bool strip_first = strip_comma_prefix_ && !piece.starts_with(kBlank);
       for_each_model_piece(without_blanks(piece.substr(0, piece.size() - 1)),
                            [&](std::string_view part, std::int32_t part_id) {
@@ -217,7 +217,7 @@ std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& path,
   if (bytes.empty()) fail(where, "the SentencePiece model is empty");
   check_sentencepiece_bytes(bytes, where);
   run_probe("SentencePiece model", path, [&] {
-    // A few kinds of text, so that a model that loads but cannot encode is found here.
+    // Encodes text of several kinds, so that a model that loads but cannot encode is detected here.
     SentencePiece(bytes, where, options).encode("The model’s first words, in 2018, 1,000 \u4e2d\u00b2, \u2581 <s>");
   });
   return std::make_unique<SentencePiece>(bytes, where, options);

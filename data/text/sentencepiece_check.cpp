@@ -68,9 +68,9 @@ class Fields {
   const std::string& where_;
 };
 
-// The map: 4 bytes of trie size, the trie's units of 4 bytes, then the replacements, each ended by a zero byte. A unit
-// holds the label of the edge that leads to it, the way to its children and whether a rule ends at it; the number of
-// that rule's replacement is then in the child with label 0 (Yata's darts-clone).
+// The map: 4 bytes of trie size, the trie's units of 4 bytes, then the replacements, each terminated by a zero byte. A
+// unit holds the label of the edge that leads to it, the offset of its children and whether a rule ends at it. If one
+// does, the child with label 0 holds the offset of the rule's replacement (Yata's darts-clone).
 class CharacterMap {
  public:
   CharacterMap(std::string_view map, const std::string& where) : where_(where) {
@@ -86,13 +86,13 @@ class CharacterMap {
   }
 
   void check() {
-    // most_rules_[base]: one more than the largest number of rules passed on a way to these children, 0: never reached.
+    // most_rules[base]: one more than the largest number of rules on a path to these children; 0: not reached.
     std::vector<std::uint8_t> most_rules(units_.size(), 0);
     std::vector<Node> open = {{children(0, units_[0]), 0}};
     while (!open.empty()) {
       const Node node = open.back();
       open.pop_back();
-      // Children lie at base ^ label for labels 0 … 255: within the block of 256 units around base.
+      // Children are at base ^ label for labels 0 … 255, within the aligned block of 256 units that contains base.
       if ((node.base | 0xFF) >= units_.size()) fail_damaged(where_, "an edge of the character map leads outside");
       if (most_rules[node.base] > node.rules) continue;
       most_rules[node.base] = static_cast<std::uint8_t>(node.rules + 1);
@@ -111,7 +111,7 @@ class CharacterMap {
   }
 
  private:
-  static constexpr int kMostRules = 32;                     // results the library has room for
+  static constexpr int kMostRules = 32;                     // capacity of the library's result array
   static constexpr std::size_t kLongestReplacement = 1024;  // NFKC needs 33 bytes
 
   struct Node {

@@ -1,4 +1,4 @@
-// SHA-256 (OpenSSL behind this door), incremental.
+// Incremental SHA-256 (wraps OpenSSL).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
-// Throws Error naming the file and why it cannot be opened or read.
+// Throws Error naming the file and the reason if it cannot be opened or read.
 std::string sha256_of_file(const std::filesystem::path& path);
 
 }  // namespace etc::data

@@ -104,7 +104,7 @@ class Parser {
 
   std::string_view rest_;
   const std::string& where_;
-  std::int64_t number_ = 0;  // of the line last taken
+  std::int64_t number_ = 0;  // of the last line taken
   SubwordVocab vocab_;
   std::unordered_set<std::string> known_;
 };

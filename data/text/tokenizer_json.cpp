@@ -9,7 +9,8 @@ namespace etc::data {
 
 namespace {
 
-// The package lower-cases characters one by one; a capital sigma at a word's end must be its final form before.
+// The package lower-cases characters one by one, so a capital sigma at a word's end is replaced by its final form
+// first.
 Json normalizers(bool lower_case) {
   Json steps = Json::array();
   if (lower_case)

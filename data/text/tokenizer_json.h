@@ -1,4 +1,4 @@
-// A vocabulary as the file tokenizer.json, which the package `tokenizers` (and by it `transformers`) loads.
+// Exports a vocabulary as tokenizer.json, which the package `tokenizers` (and thereby `transformers`) loads.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace etc::data {
 
-// The file of a WordPiece or byte-level BPE tokenizer: the same words, the same pieces, and no special tokens added to or
-// found in a text, as Tokenizer::encode has it. Empty for other kinds: SentencePiece's digit-comma rule (etc-core 11.2)
-// has no words there.
+// The file's content for a WordPiece or byte-level BPE tokenizer, with the same words and pieces; like
+// Tokenizer::encode, it neither adds nor recognises special tokens. Empty for other kinds: the format cannot express
+// SentencePiece's digit-comma rule (etc-core 11.2).
 std::string tokenizer_json(const Tokenizer& tokenizer);
 
 }  // namespace etc::data

@@ -26,7 +26,7 @@ void check(UErrorCode code, const char* what) {
   if (U_FAILURE(code)) fail("unicode", "ICU cannot {}: {}", what, u_errorName(code));
 }
 
-// The text itself, or (in `storage`) a copy without its invalid sequences: ICU would replace them by U+FFFD.
+// The text itself or, if it has invalid sequences, a copy in `storage` without them: ICU would replace them by U+FFFD.
 std::string_view well_formed(std::string_view utf8, std::string& storage) {
   if (!invalid_utf8(utf8)) return utf8;
   storage = to_utf8(to_code_points(utf8));
@@ -39,7 +39,7 @@ icu::StringPiece icu_text(std::string_view text) {
 }
 
 UChar32 icu_character(char32_t c) {
-  return c <= 0x10FFFF ? static_cast<UChar32>(c) : 0xFFFF;  // U+FFFF: unassigned for good, no property holds
+  return c <= 0x10FFFF ? static_cast<UChar32>(c) : 0xFFFF;  // U+FFFF: a noncharacter, has none of the properties
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ std::string strip_accents(std::string_view utf8) {
 }
 
 bool is_space(char32_t c) {
-  // Python counts the four information separators as white space, Unicode's White_Space property does not.
+  // Python treats the four information separators as white space, Unicode's White_Space property does not.
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }

@@ -24,14 +24,14 @@ void count_text(std::string_view text, const SplitWords& split, WordCounts& coun
   });
 }
 
-// Forgets words until half of the room is free: those with fewer occurrences than any that stay.
+// Removes the rarest words until at most most_words / 2 are left.
 void forget_rare(WordCounts& counts, std::size_t most_words) {
   for (std::int64_t least = 2; counts.size() > most_words / 2; ++least) {
     std::erase_if(counts, [&](const auto& word) { return word.second < least; });
   }
 }
 
-// Texts that are counted by all threads together.
+// A batch of texts that all threads count together.
 class CountedBatch {
  public:
   CountedBatch(const SplitWords& split, std::size_t most_words) : split_(split), most_words_(most_words) {}

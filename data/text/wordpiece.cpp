@@ -12,7 +12,7 @@ namespace etc::data {
 
 namespace {
 
-constexpr std::uint64_t kLargestVocabulary = std::uint64_t{1} << 28;  // bytes; a file beyond is not a vocabulary
+constexpr std::uint64_t kLargestVocabulary = std::uint64_t{1} << 28;  // bytes; a larger file is no vocabulary
 
 class WordPiece : public Tokenizer {
  public:

@@ -8,7 +8,7 @@
 
 namespace etc::data {
 
-// Errors: see WordPieceVocab; a missing file.
+// Errors: those of WordPieceVocab, and a missing file.
 std::unique_ptr<Tokenizer> load_wordpiece(const std::filesystem::path& vocab, bool lower_case);
 
 }  // namespace etc::data

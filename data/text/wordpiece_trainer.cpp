@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kUnusedPieces = 99;
 
-// Special pieces at the places that BERT's vocabularies have them.
+// Special pieces with the ids that they have in BERT's vocabularies.
 std::vector<std::string> special_pieces() {
   std::vector<std::string> pieces{"[PAD]"};
   for (int i = 0; i < kUnusedPieces; ++i) pieces.push_back(fmt::format("[unused{}]", i));
@@ -22,7 +22,7 @@ std::vector<std::string> special_pieces() {
   return pieces;
 }
 
-// "##able" behind "##a" and "##ble", "able" behind "a" and "##ble".
+// "##a" and "##ble" give "##able"; "a" and "##ble" give "able".
 std::string merged_spelling(const std::string& first, const std::string& second) {
   return first + second.substr(2);
 }
@@ -30,7 +30,7 @@ std::string merged_spelling(const std::string& first, const std::string& second)
 class WordpieceTrainer {
  public:
   WordpieceTrainer(const WordCounts& counts, const WordpieceTraining& training) : training_(training) {
-    // Sorted: the map's order is that of its hashes.
+    // Sorted, because the map's order depends on hash values.
     std::vector<std::pair<std::string, std::int64_t>> words(counts.begin(), counts.end());
     std::sort(words.begin(), words.end());
     choose_characters(words);
@@ -91,7 +91,7 @@ class WordpieceTrainer {
 
   const WordpieceTraining& training_;
   const std::int64_t special_pieces_ = std::ssize(special_pieces());
-  PieceTable pieces_;  // behind the special ones
+  PieceTable pieces_;  // numbered after the special ones
   std::vector<PairMerger::Word> words_;
 };
 

@@ -50,7 +50,7 @@ WordPieceVocab::WordPieceVocab(std::string bytes, const std::string& where) : by
 
 void WordPieceVocab::read_lines(const std::string& where) {
   const auto lines = static_cast<std::size_t>(std::count(bytes_.begin(), bytes_.end(), '\n')) + 1;
-  const std::size_t capacity = std::bit_ceil(4 * lines);  // every line may be in the table twice
+  const std::size_t capacity = std::bit_ceil(4 * lines);  // a line may have two entries
   slots_.resize(capacity);
   shift_ = 64 - std::countr_zero(capacity);
   pieces_.reserve(lines);

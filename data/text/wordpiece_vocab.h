@@ -29,19 +29,20 @@ class WordPieceVocab {
   // Appends the ids of a word: the longest piece that starts it, then the longest "##" piece that starts the rest, and
   // so on. One [UNK] for the whole word, and false, when the rest begins with no piece or the word is longer than 200
   // characters.
-  // No allocation but the growth of `ids`. Cost: one hash of the word, and per piece one probe for each length tried.
+  // Allocates nothing but the growth of `ids`. Cost: one hash of the word, and per piece one probe for each length
+  // tried.
   bool append_ids(std::string_view word, std::vector<std::int32_t>& ids) const;
 
  private:
   struct Piece {
-    std::uint32_t begin = 0;  // of bytes_
+    std::uint32_t begin = 0;  // in bytes_
     std::uint32_t size = 0;
   };
-  // Where in a word a key stands: at its start, spelled like the piece, or later on, spelled without the "##". Both
-  // kinds share one table.
+  // Position of a key in a word: at the start, spelled like the piece, or later, spelled without the "##". Both kinds
+  // share one table.
   enum Place : std::uint32_t { kStart, kContinuation };
   struct Slot {
-    std::uint32_t check = 0;  // bits of the hash that do not choose the slot, and the place in the lowest one
+    std::uint32_t check = 0;  // hash bits that do not select the slot; the lowest bit is the Place
     std::int32_t id = -1;     // -1: empty
   };
 
@@ -53,7 +54,7 @@ class WordPieceVocab {
   std::string bytes_;  // the file
   std::vector<Piece> pieces_;
   std::vector<Slot> slots_;               // open addressing, a power of two, at most half full
-  int shift_ = 0;                         // hash >> shift_ is the first slot to look at
+  int shift_ = 0;                         // hash >> shift_ is the first slot to probe
   std::array<std::size_t, 2> longest_{};  // bytes of the longest key of each place
   std::int32_t unknown_ = -1;
 };

@@ -8,7 +8,7 @@ namespace etc {
 
 namespace {
 
-// A role's numbers without its variable, so that closures keep no gradient alive.
+// The numbers of q, k or v without the variable, so that closures keep no gradient alive.
 struct Role {
   Tensor tensor;
   std::int64_t first = 0;
@@ -34,7 +34,7 @@ struct Roles {
   ElementType type() const { return all[0].tensor.type(); }
 };
 
-// The parts that are given, each with the numbers R rows of all heads have.
+// The given parts as a table; each must have the size for R rows of all heads.
 sparse::RelativeTable relative_table(const AttentionBatch& batch, const char* op, const RelativeParameters& given) {
   sparse::RelativeTable table;
   table.shared_heads = given.shared_heads;
@@ -87,7 +87,7 @@ sparse::Rows rows_of(const Tensor& tensor) {
   return {rows.data, rows.stride, rows.rows, rows.bf16};
 }
 
-// Where the tables' gradients go: to parameters and variables, or where nothing is to be learned to memory nobody reads.
+// Memory for the tables' gradients: of parameters and variables, or unused memory for tables that are not trained.
 struct TableGradients {
   sparse::RelativeTableGradients places;
   std::vector<Tensor> unused;
@@ -116,7 +116,7 @@ void tell_watch(const AttentionBatch& batch, std::int64_t layer, const Roles& ro
   batch.watch(watched);
 }
 
-// What forward keeps for backward.
+// Values that forward keeps for backward.
 struct Kept {
   const OperatorBatch* own;
   std::int64_t layer;
@@ -237,7 +237,7 @@ Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared
   if (!tape.recording()) return result;
   tape.record([batch, kept = Kept{&own, layer, roles, out, lse}, slot = result.gradient(), name] {
     const bool live = slot->defined();
-    // Without a gradient there is nothing to do, except that running scores must be walked back over every layer.
+    // Without a gradient there is nothing to do, except that running scores must be restored layer by layer.
     if (!live && !batch->scores) return;
     const Tensor& of = kept.out;
     const Tensor dout = live ? slot->take() : Tensor::empty(of.shape(), Purpose::scratch, of.device(), of.type());

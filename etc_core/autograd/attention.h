@@ -24,16 +24,16 @@ struct OperatorBatch {
   bool relative = false;  // whether the labels select rows of the operator's relative tables
 };
 
-// What the attention of one layer read, for analysis (sparse/attention_statistics.h).
+// The inputs of one layer's attention, for analysis (sparse/attention_statistics.h).
 struct WatchedAttention {
   std::int64_t layer = 0;
   sparse::AttentionInputs inputs;
-  std::array<sparse::TypeScores, sparse::kKeySets> scores;  // as the forward left them
-  std::vector<Tensor> kept;  // hold the numbers of inputs for as long as somebody has them
+  std::array<sparse::TypeScores, sparse::kKeySets> scores;  // as they are after the forward pass
+  std::vector<Tensor> kept;                                 // keep the numbers of `inputs` alive
 };
 
-// What the attention of one batch shares over all layers and between forward and backward. Closures hold it; it does
-// not move (the scores point at the tiles).
+// Data of one batch that attention shares across all layers and between forward and backward. Closures hold it; it must
+// not be moved, because the scores point to the tiles.
 struct AttentionBatch {
   std::vector<OperatorBatch> operators;
   std::int64_t heads = 0;                   // N
@@ -46,7 +46,7 @@ struct AttentionBatch {
   std::optional<sparse::ScoreState> scores;            // of this forward; none: plain attention
   std::function<void(const WatchedAttention&)> watch;  // called after each operator; null costs nothing
 
-  // The part of an operator the batch was made for.
+  // The part for an operator; the batch must have been made for it.
   const OperatorBatch& of(const sparse::AttentionOperator& op) const;
   // For ScoreState.
   sparse::ScoredOperators scored_operators() const;
@@ -58,8 +58,8 @@ struct Columns {
   std::int64_t first = 0;
 };
 
-// One relative table: a parameter, the result of other functions (Transformer-XL's W_R·R), or numbers nobody learns (a
-// variable that needs no gradient). Made from either without a word, so that a model names its parameters only.
+// One relative table: a parameter, the result of other functions (Transformer-XL's W_R·R), or constant numbers (a
+// variable that needs no gradient). Converts implicitly from both, so that a model only names its parameters.
 class RelativePart {
  public:
   RelativePart() = default;
@@ -69,8 +69,8 @@ class RelativePart {
 
   bool given() const { return parameter_ != nullptr || gradient_ != nullptr; }
   const Tensor& value() const { return parameter_ != nullptr ? parameter_->value : tensor_; }
-  Parameter* parameter() const { return parameter_; }  // null: it is none
-  // Memory that the gradient is added to; null: nobody learns the table.
+  Parameter* parameter() const { return parameter_; }  // null: the table is no parameter
+  // Memory that the gradient is added to; null: the table is not trained.
   float* gradient() const;
 
  private:
@@ -101,15 +101,14 @@ struct AttentionInputs {
   RelativeParameters relative;  // read only where the batch's labels are relative
 };
 
-// The type in which q, k and v of an operator of the batch are best given: sparse::row_type(), fp32 while somebody
-// watches.
+// The preferred type of q, k and v of an operator of the batch: sparse::row_type(), or fp32 if the batch has a `watch`.
 ElementType row_type(const AttentionBatch& batch, const sparse::AttentionOperator& op,
                      const RelativeParameters& relative, Device device);
 
 // out [queries, N·D] of an operator of the batch, in the type of q, k and v; formulas in sparse/attention.h. Saves the
 // five inputs, the tables that are variables, out and the log-sum-exp. With running scores, layers must be called in
-// order, and in backward in reverse order (ScoreState says which calls are errors); a result without gradient then still
-// walks the scores back.
+// order, and in backward in reverse order (ScoreState says which calls are errors); backward then also restores the
+// scores of a layer whose result has no gradient.
 Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared_ptr<AttentionBatch>& batch,
               std::int64_t layer, Pass pass, const AttentionInputs& inputs);
 

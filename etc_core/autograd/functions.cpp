@@ -14,11 +14,11 @@ using namespace recording;
 
 namespace {
 
-// Rows of a feed-forward layer computed at a time in inference: the [rows, F] block between its two products stays in
-// the caches, and rows do not depend on one another. Not with kernels that every product has to pack anew: those of
-// checkpointed layers, whose backward pass holds such blocks of all rows anyway.
+// In inference, a feed-forward layer computes this many rows at a time, so that the [rows, F] block between its two
+// products stays in the caches; rows do not depend on one another. Not used with kernels that every product would have
+// to pack again, as in checkpointed layers; their backward pass holds the block of all rows anyway.
 constexpr std::int64_t kFeedForwardRows = 512;
-// On a GPU, which wants many rows at a time: what bounds the block's memory.
+// The same for a GPU, which needs many rows at a time to be efficient; the limit bounds the block's memory.
 constexpr std::int64_t kFeedForwardRowsOfGpu = 16384;
 
 std::string dense_name(const Dense& dense) {
@@ -38,10 +38,10 @@ void note_uses(Tape& tape, const Dense& dense) {
   }
 }
 
-// Whether packed weights may be taken where there are any.
+// Whether packed weights may be used if available.
 enum class Weights : bool { own, packed };
 
-// Rows of a tensor in either type: x [rows, cols] without gaps. What a dense layer multiplies, or where its result goes.
+// Rows of a tensor in either type: x [rows, cols] without gaps. Input or output of a dense layer.
 struct DenseRows {
   float* fp32 = nullptr;
   Bf16* bf16 = nullptr;  // instead
@@ -60,24 +60,25 @@ DenseRows all_rows(const Tensor& x) {
   return rows_from(x, 0, x.rows());
 }
 
-// Whether `dense` multiplies arrays of bf16, of which its rows are then multiples.
+// Whether `dense` multiplies bf16 arrays; this requires rows of a multiple of kBf16Columns numbers.
 bool keeps_bf16(const Dense& dense, Weights weights, Device device) {
   const bool packed = weights == Weights::packed && dense.packed != nullptr;
   return etc::keeps_bf16(device, packed ? dense.packed->compute : dense.compute) && dense.in() % ops::kBf16Columns == 0;
 }
 
-// Whether an array of bf16 may lie behind the parts, each of which has a product of its own with its own columns.
+// Whether the parts' results may be columns of one bf16 array: each part has its own product, so its width must be a
+// multiple of kBf16Columns.
 bool parts_fit_bf16(const Dense& dense) {
   return std::ranges::all_of(
       dense.parts, [&](const Dense::Part& part) { return in_out(part, dense.layout).second % ops::kBf16Columns == 0; });
 }
 
-// Of a layer's result: its products read it in bf16 if anything.
+// The gradient type of a layer's result; only the layer's own products read this gradient.
 ElementType gradient_type(bool in_bf16, const Dense& dense) {
   return in_bf16 && parts_fit_bf16(dense) ? ElementType::bf16 : ElementType::fp32;
 }
 
-// What a layer of products in bf16 reads of x: x itself, or its rounded copy, made here by the first who asks.
+// The array that a layer's products read for x: x itself, or its copy rounded to bf16, which is made at the first call.
 const Tensor& operand_of(const Tape& tape, const Var& x, bool in_bf16) {
   const Tensor& value = x.value();
   if (!in_bf16 || value.type() == ElementType::bf16) return value;
@@ -117,7 +118,7 @@ void run_dense(const Dense& dense, Weights weights, const DenseRows& input, ops:
   }
 }
 
-// Where a layer's dx goes: nowhere, or = or += into rows of either type.
+// The destination of a layer's dx: none, or rows of either type that are written (=) or added to (+=).
 struct DenseGradient {
   DenseRows to;
   bool add = false;
@@ -225,7 +226,7 @@ void activate_backward(ops::Activation act, const Tensor& x, const Tensor& dy) {
   ops::activation_backward(x.device(), act, x.data(), dy.data(), dy.data(), x.size());
 }
 
-// Rows of [M, F] a feed-forward layer computes at a time.
+// Rows of [M, F] that a feed-forward layer computes at a time.
 std::int64_t step_of(const Dense& first, Device device, std::int64_t rows) {
   if (first.packed == nullptr) return rows;
   return std::min(rows, device == Device::cpu ? kFeedForwardRows : kFeedForwardRowsOfGpu);
@@ -250,7 +251,8 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
   if (!tape.recording()) {
     const std::int64_t step = step_of(first, device, rows);
     const Tensor h = tape.empty({step, inner}, Purpose::scratch, device, type);  // [step, F]: a part of the rows
-    // A training's forward that is not recorded has the bits of one that is, where z is rounded before it is activated.
+    // In training, a forward pass without recording must give the same bits as one with recording, which rounds z
+    // before the activation.
     const bool apart = in_bf16 && first.packed == nullptr;
     for (std::int64_t row = 0; row < rows; row += step) {
       const std::int64_t n = std::min(step, rows - row);
@@ -349,7 +351,7 @@ Var embedding(Tape& tape, const EmbeddingSum& sum) {
              ops::embedding_backward(de.device(), back);
            }
            const bool to_base = base_slot != nullptr && base_slot->needed();
-           // A gradient handed over may be changed in place, so two variables never get the same memory.
+           // A gradient may later be changed in place, so two variables must never share its memory.
            if (adder_slot != nullptr && adder_slot->needed()) adder_slot->add(to_base ? de.clone() : de);
            if (to_base) base_slot->add(de);
          });

@@ -2,10 +2,9 @@
 // autograd/attention.h.
 //
 // Every function computes its result at once; on a recording tape it also records a closure that takes the result's
-// gradient, adds to the gradients of its inputs and parameters, and is destroyed with all it saved. A result whose
-// gradient nobody wrote passes nothing on, and a parameter that no gradient reaches keeps an undefined `grad`.
-// What must outlive the walk is held by the closures (shared pointers); parameters and packed weights must outlive it
-// anyway.
+// gradient, adds to the gradients of its inputs and parameters, and is destroyed with all it saved. A result without a
+// gradient passes nothing on, and a parameter that no gradient reaches keeps an undefined `grad`. Closures hold shared
+// pointers to everything that backward needs; the caller must keep parameters and packed weights alive.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +39,7 @@ struct Dropout {
   ops::HiddenDropout arguments() const;
 };
 
-// A dense layer, or several that read the same input and write their results side by side.
+// A dense layer, or several layers that read the same input and write their results side by side.
 struct Dense {
   struct Part {
     Parameter* kernel = nullptr;  // [in, out]; [out, in] with layout out_in
@@ -48,8 +47,8 @@ struct Dense {
   };
   std::vector<Part> parts;
   ops::WeightLayout layout = ops::WeightLayout::in_out;
-  ComputeType compute = ComputeType::fp32;  // of the kernels' products and of their gradients'; packed ones have theirs
-  // All parts side by side, packed: read instead of the kernels by tapes that do not record.
+  ComputeType compute = ComputeType::fp32;  // of the kernels' products and their gradients; `packed` has its own type
+  // All parts side by side, packed: used instead of the kernels by tapes that do not record.
   const ops::PackedWeights* packed = nullptr;
   const float* packed_bias = nullptr;
 
@@ -58,17 +57,17 @@ struct Dense {
 };
 
 // y = [x·W_0 + b_0 | x·W_1 + b_1 | …].   x [M, in] → y [M, out].   Saves x.
-// type: of y; bf16 for results that only attention reads, where its row_type() says so. Where products read arrays of
-// bf16 (keeps_bf16() in base/backend.h) x is rounded once for all of them (Var::rounded()), or is bf16 already, and that is
-// what is saved.
+// type: of y; bf16 for results that only attention reads, if its row_type() says so. Where products read bf16 arrays
+// (keeps_bf16() in base/backend.h), x is bf16 already or is rounded once for all of them (Var::rounded()), and the bf16
+// array is saved.
 Var linear(Tape& tape, const Var& x, const Dense& dense, ElementType type = ElementType::fp32);
 
 // y = act(x), element by element. Saves x.
 Var activation(Tape& tape, const Var& x, ops::Activation act);
 
 // y = act(x·W1 + b1)·W2 + b2 (etc-core 6.3).   x [M, H] → y [M, H].
-// Saves x and x·W1 + b1 [M, F]; the activation's result is computed again in backward rather than kept. Where products
-// read arrays of bf16, all that is [M, F] is bf16.
+// Saves x and x·W1 + b1 [M, F]; the activation's result is computed again in backward instead of kept. Where products
+// read bf16 arrays, all [M, F] tensors are bf16.
 Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation act, const Dense& second);
 
 struct LayerNormParameters {
@@ -99,7 +98,7 @@ Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout
 // Saves branch.
 Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alpha);
 
-// y = x + factor·branch with a number nobody learns.   x, branch, y [M, H].   Saves nothing.
+// y = x + factor·branch with a constant factor.   x, branch, y [M, H].   Saves nothing.
 Var scaled_residual(Tape& tape, const Var& x, const Var& branch, float factor);
 
 // y = dropout(x); with rate 0 y is x itself. Saves nothing.
@@ -113,19 +112,19 @@ Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows);
 // y = x_0 above x_1: the rows of both, in order.   x_0 [M_0, H], x_1 [M_1, H] → y [M_0 + M_1, H].   Saves nothing.
 Var join_rows(Tape& tape, const Var& x_0, const Var& x_1);
 
-// x in the memory of a device, x itself when it is there already: for what only the host has or computes, such as the
-// loss of a few logits. Saves nothing.
+// x in the memory of a device, or x itself when it is there already: for data or functions that exist only on the host,
+// such as the loss of a few logits. Saves nothing.
 Var on_device(Tape& tape, const Var& x, Device device);
 
-// One table of an embedding sum; `ids` must be as many as there are rows.
+// One table of an embedding sum, with one id per row.
 struct Lookup {
   Parameter* table = nullptr;  // [rows, H]; null: absent
   std::shared_ptr<const std::vector<std::int32_t>> ids;
   const char* name = "";  // of the ids, for messages: "token_ids"
-  Tensor fixed = {};      // [rows, H], of numbers that nobody learns, in place of the table
+  Tensor fixed = {};      // [rows, H], constant numbers instead of the table
 };
 
-// What an embedding is the sum of; without base there are tokens, everything else may be absent.
+// The terms of an embedding sum. Either base or tokens must be given; all other terms are optional.
 struct EmbeddingSum {
   std::shared_ptr<const RaggedRows> rows;  // M of them
   std::int64_t width = 0;                  // H
@@ -138,13 +137,13 @@ struct EmbeddingSum {
 // Saves the ids.
 Var embedding(Tape& tape, const EmbeddingSum& sum);
 
-// Which run of a checkpointed stretch a function is called for.
+// Whether a function of a checkpointed section is called for the forward pass or for the recomputation.
 enum class Pass { forward, recompute };
 
-// Keeps only the inputs of a stretch of the computation: runs `now` without recording, and in backward `again` on a tape
-// of its own which is then walked. Both compute the same bits from the inputs; they may use parameters, which get their
-// gradients. Gradients of inputs that `again` does not use stay undefined. `now` is not kept after the call.
-// On a tape that does not record this is `now` itself.
+// Activation checkpointing: keeps only the inputs of a section of the computation. Runs `now` without recording; in
+// backward, runs `again` on a separate tape and then that tape's backward pass. Both must compute the same bits from
+// the inputs; they may use parameters, which get their gradients. Gradients of inputs that `again` does not use stay
+// undefined. `now` is not kept after the call. On a tape that does not record, only `now` is run.
 using Stretch = std::function<std::vector<Var>(Tape& tape, const std::vector<Var>& inputs)>;
 std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Stretch& now, Stretch again);
 

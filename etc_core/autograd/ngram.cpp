@@ -32,7 +32,7 @@ struct GradientRows {
   Tensor tensor;
 };
 
-// Rows j … j+k−1 of one example start at j: body(first, end) for the other rows.
+// Calls body(first, end) for the rows j that start no phrase, because rows j … j+k−1 are not all in one example.
 template <typename Body>
 void for_starts_without_phrase(const RaggedRows& rows, std::int64_t k, Body body) {
   for (std::size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
@@ -45,7 +45,8 @@ void clear_rows(const Tensor& x, std::int64_t first, std::int64_t end) {
              (end - first) * x.cols() * static_cast<std::int64_t>(sizeof(float)));
 }
 
-// Adds to the gradients of kernel, bias and, through its slot, x [M, H]. dy [M, out] is the caller's to clear.
+// Adds to the gradients of kernel, bias and, through its slot, x [M, H]. Clears rows of dy [M, out] that start no
+// phrase.
 void ngram_backward(const Tensor& x, const RaggedRows& rows, Parameter& kernel, Parameter& bias, const Slot& slot,
                     const Tensor& dy) {
   const std::int64_t size = kernel.shape[0], width = kernel.shape[1], columns = kernel.shape[2];
@@ -115,7 +116,7 @@ Var ngram_convolution(Tape& tape, const Var& x, const std::shared_ptr<const Ragg
   if (rows->offsets.back() != count) {
     fail("ngram_convolution", "expected examples of M={} rows, got {}", count, rows->offsets.back());
   }
-  // One sum of k products for the whole batch: rows that reach into the next example are computed and cleared.
+  // One sum of k products for the whole batch: rows that reach into the next example are also computed, then cleared.
   const std::int64_t starts = std::max<std::int64_t>(0, count - k + 1);
   const Tensor y = tape.empty({count, out}, Purpose::activations, value.device());  // [M, out]
   const Tensor product =                                                            // [starts, out] of one t

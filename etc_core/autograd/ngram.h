@@ -9,7 +9,7 @@
 
 namespace etc {
 
-// Runs of rows: segment s owns rows offsets[s] … offsets[s+1]-1, perhaps none.
+// Runs of rows: segment s has rows offsets[s] … offsets[s+1]-1; it may be empty.
 using SegmentOffsets = std::shared_ptr<const std::vector<std::int64_t>>;  // [S+1]
 
 // y_s = sum of the rows of segment s, 0 for none.   x [M, H] → y [S, H], M = offsets[S].   Saves nothing.

@@ -10,7 +10,7 @@ namespace etc {
 
 namespace {
 
-// A role's numbers without its variable, so that closures keep no gradient alive.
+// The numbers of q, k or v without the variable, so that closures keep no gradient alive.
 struct PerformerRole {
   Tensor tensor;
   std::int64_t first = 0;
@@ -21,7 +21,7 @@ struct PerformerRole {
   sparse::Rows rows() const { return {tensor.columns(first), tensor.cols(), tensor.rows()}; }
 };
 
-// What forward keeps for backward.
+// Values that forward keeps for backward.
 struct PerformerKept {
   std::shared_ptr<const PerformerBatch> batch;
   Tensor projection;                   // [m, D]

@@ -10,7 +10,7 @@
 
 namespace etc {
 
-// What all layers of a batch share; closures hold it.
+// Data of a batch that all layers share; closures hold it.
 struct PerformerBatch {
   std::vector<std::int64_t> query_offsets;  // [B+1]
   std::vector<std::int64_t> key_offsets;    // [B+1]

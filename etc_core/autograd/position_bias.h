@@ -1,7 +1,7 @@
-// The biases of Transformer-XL's relative positions as the attention operator takes them.
+// The biases of Transformer-XL's relative positions in the form that the attention operator takes.
 //
-// Its score adds one vector to the query where it meets keys and another where it meets positions (Dai et al., 2019,
-// section 3.3, terms a to d):
+// Transformer-XL's score adds one vector to the query in the product with keys and another in the product with
+// positions (Dai et al., 2019, section 3.3, terms a to d):
 //   e_ij = ((q_i + u)·k_j + (q_i + v)·r_m) / sqrt(D),   r_m = W_R·R_m,   m = i - j
 // With q' = q + u that is (q'·k_j + q'·r_m + (v - u)·r_m) / sqrt(D): a query, a table rel = r, and one number per
 // position and head, rel_bias = (v - u)·r.
@@ -16,7 +16,7 @@ namespace etc {
 
 // u and v of all heads, [N, D] each; null: 0.
 struct QueryBiases {
-  Parameter* content = nullptr;   // u, which the query holds already
+  Parameter* content = nullptr;   // u, already added to the query
   Parameter* position = nullptr;  // v
 };
 

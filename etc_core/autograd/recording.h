@@ -1,4 +1,4 @@
-// What every function of autograd needs to compute a result and record its backward. For the .cpp files of this folder.
+// Helpers with which functions of autograd wrap a result and record its backward. For the .cpp files of this folder.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace etc::recording {
 
 using Slot = std::shared_ptr<Gradient>;
 
-// Wraps an operator's result, checked on a checked tape. gradient: as it is best given to the operator's backward.
+// Wraps an operator's result, checked on a checked tape. gradient: the type the operator's backward prefers.
 inline Var made(const Tape& tape, const std::string& name, Tensor y, ElementType gradient) {
   if (tape.checked()) check_finite(name, "output", y);
   return Var(std::move(y), tape.recording(), gradient);
@@ -46,7 +46,7 @@ inline void check_matrix(const char* where, const Var& x, std::int64_t cols) {
   fail(where, "x: expected [M, {}], got {}", cols, x.value().shape_text());
 }
 
-// Where an operator writes or adds its input's gradient; null when nobody needs it.
+// Memory to which an operator writes or adds its input's gradient; null when it is not needed.
 struct InputGradient {
   explicit InputGradient(const Slot& slot) : add(slot->needed() && slot->defined()) {
     if (!slot->needed()) return;

@@ -21,7 +21,7 @@ void check_equal_shapes(const char* where, const Var& x, const Var& branch) {
        branch.value().shape_text());
 }
 
-// What a layer norm's backward needs.
+// Values saved for a layer norm's backward.
 struct NormSaved {
   LayerNormParameters norm;
   Dropout dropout;         // of the branch
@@ -51,7 +51,7 @@ void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& b
       dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device(), ElementType::bf16);
       back.dbranch_bf16 = dbranch.bf16();
     } else {
-      dbranch = dy;  // in place: dy is the closure's own
+      dbranch = dy;  // in place: only this closure uses dy
       back.dbranch = dbranch.data();
     }
   }
@@ -140,7 +140,7 @@ Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout
   if (!tape.recording()) return result;
   record(tape, "residual", result, [dropout, slot = x.gradient(), branch_slot = branch.gradient()](Tensor dy) {
     if (branch_slot->needed()) {
-      // Two gradients from one: the branch's is a tensor of its own, x takes dy over.
+      // Two gradients from one: the branch gets a new tensor, x takes dy over.
       const Tensor dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device());
       run_dropout(dy, nullptr, dbranch.data(), dropout);
       branch_slot->add(dbranch);
@@ -171,7 +171,7 @@ Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alph
                                 .alpha = data_of(&alpha),
                                 .dalpha = alpha.gradient().data(),
                                 .alphas = alpha.size()};
-    Tensor dbranch;  // of its own: x takes dy over
+    Tensor dbranch;  // a new tensor, because x takes dy over
     if (branch_slot->needed()) {
       dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device());
       back.dbranch = dbranch.data();
@@ -194,7 +194,7 @@ Var scaled_residual(Tape& tape, const Var& x, const Var& branch, float factor) {
   if (!tape.recording()) return result;
   record(tape, "scaled_residual", result, [alpha, slot = x.gradient(), branch_slot = branch.gradient()](Tensor dy) {
     if (branch_slot->needed()) {
-      // Of its own: x takes dy over. The branch itself is not looked at without dalpha.
+      // A new tensor, because x takes dy over. Without dalpha the kernel does not read the branch argument.
       const Tensor dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device());
       ops::scaled_sum_backward(dy.device(), {dy.size(), dy.data(), dy.data(), alpha.data(), dbranch.data()});
       branch_slot->add(dbranch);

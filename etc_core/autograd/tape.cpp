@@ -98,7 +98,7 @@ void Tape::uses(Parameter* parameter) {
   }
 }
 
-// Those whose first closure is number `closures` or a later one.
+// Announces the parameters whose first closure is number `closures` or a later one.
 void Tape::announce_down_to(std::size_t closures) {
   while (!first_uses_.empty() && first_uses_.back().first >= closures) {
     Parameter& parameter = *first_uses_.back().second;
@@ -123,7 +123,7 @@ std::int64_t count_bad(const Number* numbers, std::int64_t size) {
   std::atomic<std::int64_t> bad{0};
   parallel_for((size + kBlock - 1) / kBlock, [&](std::int64_t block) {
     const std::int64_t end = std::min(size, (block + 1) * kBlock);
-    std::uint32_t bad_here = 0;  // counting instead of stopping at the first lets the loop be vectors
+    std::uint32_t bad_here = 0;  // counting instead of stopping at the first lets the compiler vectorise the loop
     for (std::int64_t i = block * kBlock; i < end; ++i) bad_here += is_bad(numbers[i]) ? 1 : 0;
     bad += bad_here;
   });

@@ -2,8 +2,8 @@
 //
 // An operator computes its value at once and, when the tape records and an input needs a gradient, pushes one closure
 // that adds to its inputs' gradients. backward() runs the closures in reverse order and destroys each right after it
-// ran, so what an operator saved is freed as the walk goes. Gradients are summed in the order of the closures: one
-// order, hence equal bits. The operators themselves are in autograd/functions.h.
+// ran, so what an operator saved is freed during the backward pass. Gradients are summed in the fixed order of the
+// closures, hence equal bits. The operators themselves are in autograd/functions.h.
 #pragma once
 
 #include <functional>
@@ -31,13 +31,13 @@ class Gradient {
   bool defined() const { return static_cast<bool>(tensor_); }
   Tensor& tensor() { return tensor_; }
 
-  // Memory for the gradient, uninitialised when there was none: the caller then writes, otherwise adds. The pattern is
+  // Memory for the gradient. If there was none it is uninitialised and the caller must write, otherwise add:
   //   const bool add = g.defined();  kernel(…, g.storage().data(), add);
   Tensor& storage();
-  // Adds x, or, when there is no gradient yet, keeps x itself without a copy: hand over memory nobody else changes. x in
-  // fp32 is rounded first where the gradient is bf16.
+  // Adds x, or, when there is no gradient yet, keeps x itself without a copy; nothing else may change that memory. x in
+  // fp32 is rounded first if the gradient is bf16.
   void add(const Tensor& x);
-  // Hands the gradient over, so that a closure may reuse its memory; there is none afterwards.
+  // Moves the gradient out, so that a closure may reuse its memory; there is none afterwards.
   Tensor take();
 
  private:
@@ -48,7 +48,7 @@ class Gradient {
   bool needed_;
 };
 
-// A tensor with, perhaps, a gradient. Cheap handle: copies name the same variable.
+// A tensor with an optional gradient. Cheap handle: copies refer to the same variable.
 class Var {
  public:
   Var() = default;
@@ -59,14 +59,14 @@ class Var {
   bool defined() const { return node_ != nullptr; }
   const Tensor& value() const { return node_->value; }
   Tensor& value() { return node_->value; }
-  // The value as products in bf16 read it, where an operator or its first reader has made that; else undefined. Lives as
+  // The value rounded to bf16 for products, if the operator or the first reader has made it; else undefined. Lives as
   // long as the variable.
   Tensor& rounded() const { return node_->rounded; }
   bool needs_grad() const { return node_ != nullptr && node_->gradient->needed(); }
   bool has_grad() const { return node_ != nullptr && node_->gradient->defined(); }
 
-  // The gradient, made (zeroed) at the first call. A variable that an operator made hands its gradient on during
-  // backward() and has none afterwards; one that the caller made (a leaf) keeps it.
+  // The gradient, allocated (zeroed) at the first call. A variable made by an operator passes its gradient on during
+  // backward() and has none afterwards; a variable made by the caller (a leaf) keeps it.
   Tensor& grad();
   void drop_grad() { node_->gradient->take(); }
   const std::shared_ptr<Gradient>& gradient() const { return node_->gradient; }
@@ -79,8 +79,8 @@ class Var {
   std::shared_ptr<Node> node_;
 };
 
-// Gives memory of results out again once nobody else holds it: inference needs the same few sizes in every layer, and
-// fresh pages from the system cost about 5 % of a forward pass.
+// Reuses the memory of results that are no longer referenced: inference needs the same few sizes in every layer, and
+// new pages from the system cost about 5 % of a forward pass.
 class TensorPool {
  public:
   Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device, ElementType type);
@@ -89,9 +89,10 @@ class TensorPool {
   std::vector<Tensor> held_;
 };
 
-// off: a tape of inference, values only, nothing saved.
+// off: a tape for inference, which saves nothing.
 enum class Recording : bool { off, on };
-// on: every result and every gradient is looked at for nan and inf: the replay of a step whose loss went wrong (slow).
+// on: every result and every gradient is checked for nan and inf (slow); for the replay of a step whose loss was not
+// finite.
 enum class FiniteChecks : bool { off, on };
 
 class Tape {
@@ -102,8 +103,8 @@ class Tape {
   bool recording() const { return recording_ == Recording::on; }
   bool checked() const { return checks_ == FiniteChecks::on; }
   FiniteChecks checks() const { return checks_; }
-  // Memory for an operator's result, from the pool while there is one. Only for tapes that do not record: backward is
-  // to give memory back as it walks.
+  // Memory for an operator's result, from the pool if there is one. A pool is only for tapes that do not record,
+  // because the backward pass should free memory as it proceeds.
   Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device,
                ElementType type = ElementType::fp32) const;
   void use_pool(TensorPool* pool) { pool_ = pool; }  // null: none
@@ -111,17 +112,17 @@ class Tape {
   // Throws Error on a tape that does not record or whose backward() has run.
   void record(std::function<void()> backward);
 
-  // backward() calls this once for each parameter that functions said they use, as soon as none of their closures is
-  // left: its gradient does not change any more. To be called before the forward pass.
+  // backward() calls this function once for each parameter declared by uses(), as soon as none of the closures that use
+  // it is left, so that its gradient is final. Must be set before the forward pass.
   using Announce = std::function<void(Parameter&)>;
   void announce_final(Announce announce) { announce_ = std::move(announce); }
-  // For functions: the closure they record next, if any, adds to the parameter's gradient; null: none.
+  // Called by functions: the closure they record next, if any, adds to the parameter's gradient; null is ignored.
   void uses(Parameter* parameter);
-  // What is used on this tape is used by the closure that the other one records next.
+  // Uses declared on this tape count as uses by the closure that the other tape records next.
   void pass_uses_to(Tape& other) { outer_ = &other; }
 
-  // Runs all closures, last first, freeing each. The caller has put the loss's gradient into its variable before.
-  // Throws Error when called twice or on a tape that does not record.
+  // Runs all closures in reverse order, freeing each. The caller must have set the gradient of the loss variable
+  // before. Throws Error when called twice or on a tape that does not record.
   void backward();
 
  private:
@@ -138,8 +139,8 @@ class Tape {
   std::vector<std::pair<std::size_t, Parameter*>> first_uses_;  // number of the closure, rising
 };
 
-// Throws Error "autograd: first bad operator: <operator>: <what> [shape] has n nan or inf (first at …)" when it has
-// any.
+// If the tensor has any, throws Error "autograd: first bad operator: <operator>: <what> [shape] has n nan or inf (first
+// at …)".
 void check_finite(const std::string& operator_name, const char* what, const Tensor& tensor);
 
 }  // namespace etc

@@ -149,7 +149,7 @@ std::vector<std::vector<VocabularyChoice>> vocabulary_choices(const Tensor& x, c
     std::vector<ops::Ranked> top(static_cast<std::size_t>(slice.rows * k));
     ops::top_k(x.device(),
                {.segments = slice.rows, .cols = 1, .k = k, .offsets = offsets.data(), .z = z, .top = top.data()});
-    // The softmax of any label gives the best entry's probability; the others' follow from the logits' distances.
+    // The softmax with any label gives the best entry's probability; the others follow from differences of the logits.
     const std::vector<std::int32_t> labels(static_cast<std::size_t>(slice.rows));
     std::vector<double> losses(labels.size()), best_log_p(labels.size());
     ops::vocabulary_softmax(x.device(), {.rows = slice.rows,

@@ -1,4 +1,4 @@
-// How the matrix tiles of AMX are set up, as the instruction reads it.
+// The configuration of AMX's matrix tiles, in the layout that the instruction LDTILECFG reads.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Working memory cut from one block that somebody else owns. Stacks that grow (ops/cpu/scratch.h) and a GPU's shared
-// memory (simt.h) are divided elsewhere. C++17, because host code beside kernels uses it.
+// An arena: arrays of working memory taken from one block, which it does not own. Growing scratch memory is in
+// ops/cpu/scratch.h, a GPU's shared memory in simt.h. C++17, because host code beside kernels uses it.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace etc {
 
-// Hands out stretches of one block, aligned as the block is, up to kAlignment bytes. With a null block it only counts:
-// the same function that lays out scratch tells its size.
+// Hands out ranges of one block, aligned as the block is, up to kAlignment bytes. With a null block it only counts, so
+// the function that lays out scratch memory also computes its size.
 template <std::int64_t kAlignment>
 class Arena {
  public:
   explicit Arena(void* block) : block_(static_cast<std::byte*>(block)) {}
 
-  // Room for `count` T. Whole steps of the alignment: vector code loads and stores whole lines without crossing into the
-  // next array.
+  // Memory for `count` T, rounded up to a multiple of the alignment: vector code may load and store whole cache lines
+  // without crossing into the next array.
   template <typename T>
   T* take(std::int64_t count) {
     T* const place = block_ == nullptr ? nullptr : reinterpret_cast<T*>(block_ + used_);
     used_ += round_up(count * static_cast<std::int64_t>(sizeof(T)), kAlignment);
     return place;
   }
-  // Bytes handed out so far: with a null block, what a block must have.
+  // Bytes handed out so far; with a null block, the size that the block must have.
   std::int64_t used() const { return used_; }
 
  private:

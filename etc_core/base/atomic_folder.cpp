@@ -25,11 +25,11 @@ namespace {
 constexpr std::string_view kMiddle = ".tmp.";
 constexpr std::size_t kLetters = 6;  // of mkdtemp
 constexpr const char* kLockName = "writer";
-constexpr std::string_view kMark = "a folder being written by etc\n";  // in the lock's file, once it is locked
+constexpr std::string_view kMark = "a folder being written by etc\n";  // content of the lock file, once it is locked
 constexpr const char* kFreshName = "new";
 constexpr const char* kOldName = "old";  // the target while it is moved aside
 
-// The folder that is meant, without a slash at its end.
+// The folder to replace: links followed, without a trailing slash.
 fs::path folder_meant(const fs::path& given) {
   fs::path path = given.lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // "run/best/"
@@ -40,7 +40,7 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// The target whose holders have such a name; "": no holder's name.
+// The target to which a staging directory of this name belongs; "": not the name of a staging directory.
 std::string target_of(const std::string& name) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   if (name.size() <= kMiddle.size() + kLetters || !std::all_of(name.end() - kLetters, name.end(), is_letter)) return "";
@@ -48,8 +48,8 @@ std::string target_of(const std::string& name) {
   return rest.ends_with(kMiddle) ? rest.substr(0, rest.size() - kMiddle.size()) : "";
 }
 
-// Whether a folder is one that make_holder() made: its lock's file carries the mark, and nothing else lies in it. Or there
-// is no mark yet, and nothing but the lock's file, if that.
+// Whether make_holder() made this folder: its lock file contains the mark, and the folder holds nothing but the new and
+// the old folder. Or there is no mark yet; then it must be empty or hold only an empty lock file.
 bool is_holder(const fs::path& folder) {
   std::error_code code;
   if (fs::symlink_status(folder, code).type() != fs::file_type::directory) return false;
@@ -72,8 +72,8 @@ bool is_holder(const fs::path& folder) {
   }
 }
 
-// The lock's file, new, and whether it is locked: some network file systems have no locks. -1 with errno, ENOENT where
-// another writer took the folder, still without a mark, for what a killed one left.
+// Creates the lock file and sets `locked`, which stays false on network file systems without locks. Returns -1 with
+// errno; ENOENT if another writer has meanwhile removed the folder, which had no mark yet, as left over.
 int take_new_lock(const fs::path& path, bool& locked) {
   const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (lock < 0) return -1;
@@ -86,14 +86,15 @@ int take_new_lock(const fs::path& path, bool& locked) {
   return -1;
 }
 
-// The lock's file goes last: whoever is killed on the way leaves a holder that the next writer knows as one.
+// Remove the lock file last: if the process is killed part-way, the next writer still recognises the staging directory
+// as left over.
 void remove_holder(const fs::path& holder) {
   std::error_code ignored;
   for (const char* name : {kFreshName, kOldName, kLockName}) fs::remove_all(holder / name, ignored);
   fs::remove(holder, ignored);
 }
 
-// The same entry in another folder: a second name of the file where the disk can, else a copy.
+// Takes an entry over into another folder: as a hard link if the file system supports it, else as a copy.
 void take_along(const fs::path& from, const fs::path& to) {
   if (fs::is_directory(fs::symlink_status(from))) {
     fs::create_directory(to, from);
@@ -131,8 +132,8 @@ void AtomicFolder::make_holder() {
     lock_ = take_new_lock(holder_ / kLockName, locked);
     if (lock_ < 0 && (errno != ENOENT || tried == kTries)) refuse();
   }
-  // The mark comes after the lock: whoever sees the mark can rely on the lock. Without locks there is no mark, and what a
-  // killed writer leaves stays.
+  // The mark is written after locking, so a marked lock file always shows correctly whether the writer is alive.
+  // Without locks there is no mark, and what a killed writer leaves is never removed.
   if (locked && ::write(lock_, kMark.data(), kMark.size()) != std::ssize(kMark)) refuse();
   fresh_ = holder_ / kFreshName;
   if (::mkdir(fresh_.c_str(), 0755) != 0) refuse();
@@ -153,7 +154,7 @@ void AtomicFolder::commit() {
     if (fs::exists(target_)) fs::permissions(fresh_, fs::status(target_).permissions());
     sync_path(fresh_);
     swapped = swap();
-    // What came in the meantime.
+    // Files that were added to the old folder in the meantime.
     if (keeps && swapped) keep_others(fresh_, target_);
   } catch (const fs::filesystem_error& error) {
     fail(target_.string(), "cannot replace the folder{}: {}", swapped ? " wholly" : "", error.what());
@@ -163,7 +164,7 @@ void AtomicFolder::commit() {
   holder_.clear();
 }
 
-// Entries of `old` that `fresh` lacks go along; those of the same name keep their permission bits.
+// Takes over entries of `old` that `fresh` lacks; entries of the same name keep their permission bits.
 void AtomicFolder::keep_others(const fs::path& old, const fs::path& fresh) const {
   for (const auto& entry : fs::directory_iterator(old)) {
     const std::string name = entry.path().filename();
@@ -176,7 +177,7 @@ void AtomicFolder::keep_others(const fs::path& old, const fs::path& fresh) const
   }
 }
 
-// Whether there was an old folder, which then is fresh_.
+// Puts the new folder into place. True: there was an old folder, which is now at fresh_.
 bool AtomicFolder::swap() {
   const char *from = fresh_.c_str(), *to = target_.c_str();
   if (::rename(from, to) == 0) return false;  // fails when the target holds files: exchange the two
@@ -184,7 +185,7 @@ bool AtomicFolder::swap() {
   return true;
 }
 
-// A file system that cannot exchange: for a moment there is only the old folder under another name.
+// For file systems without atomic exchange: for a moment, only the old folder exists, under another name.
 void AtomicFolder::swap_without_exchange() {
   const fs::path aside = holder_ / kOldName;
   if (::rename(target_.c_str(), aside.c_str()) != 0) fail(target_.string(), "cannot rename: {}", std::strerror(errno));
@@ -211,7 +212,7 @@ void remove_left_over(const fs::path& given) {
       continue;
     }
     if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
-      // Killed between the two renames: the old folder, which is whole, goes back.
+      // The writer was killed between the two renames: put the old, complete folder back.
       if (fs::exists(holder / kOldName) && !fs::exists(target)) fs::rename(holder / kOldName, target, ignored);
       remove_holder(holder);
     }

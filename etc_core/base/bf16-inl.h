@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::HWY_NAMESPACE {
 
 // x rounded to bf16, to nearest even, in the low half of each lane; the high half is 0. NaN stays NaN.
-// Adding half of the last kept place (less one where that place is even) and cutting off is rounding to nearest even.
+// To round to nearest even, add half a unit in the last kept place (less one if that place is even), then truncate.
 template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindToUnsigned<D>> bf16_bits(D /*d*/, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -28,7 +28,7 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindToUnsigned<D>> bf16
   return hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded));
 }
 
-// A vector of D's lanes from numbers of bf16, exact; and to them, rounded.
+// Loads bf16 numbers as a float vector with D's lanes, exactly; narrow_bf16() converts back, with rounding.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_bf16(D d, const Bf16* from) {
   namespace hn = hwy::HWY_NAMESPACE;

@@ -1,6 +1,6 @@
-// bf16, the upper half of a float. Header-only and C++17, because host code of every backend uses it. Elsewhere numbers
-// are rounded many at a time, with the same bits: in vectors (bf16-inl.h), by the instruction that comes with matrix
-// tiles (sparse/cpu/bf16_round_avx512.cpp, which makes 0 of subnormal numbers) and by nvcc's function for it
+// bf16, the upper half of a float. Header-only and C++17, because host code of every backend uses it. Other places
+// round many numbers at a time, with the same bits: in vectors (bf16-inl.h), with the conversion instruction of AVX-512
+// BF16 (sparse/cpu/bf16_round_avx512.cpp, which flushes subnormal numbers to 0) and with nvcc's function
 // (simt_device.h).
 #pragma once
 
@@ -18,7 +18,7 @@ struct Bf16 {
 inline std::uint16_t bf16_from_float(float x) {
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
-  // What is cut off could be all that a NaN has: it would become infinity.
+  // A NaN may have its bits only in the part that is cut off; it would become infinity.
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }

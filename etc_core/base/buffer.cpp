@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kAlignment = 64;
 
-// Smaller buffers are not worth a mapping of their own.
+// In counting mode, buffers from this size on are only reserved; smaller ones are not worth a mapping of their own.
 constexpr std::int64_t kReservedFrom = std::int64_t{1} << 20;
 
 thread_local bool t_counting = false, t_labels_reserved = false;
@@ -33,7 +33,7 @@ std::int64_t rounded(std::int64_t size) {
 
 bool is_large(std::int64_t size) {
 #ifdef __SANITIZE_ADDRESS__
-  return size < 0;  // never: the sanitizer knows the ends of malloc's blocks only
+  return size < 0;  // never: the sanitizer checks the bounds of malloc's blocks only
 #else
   return size >= large_blocks::kLeastBytes;
 #endif

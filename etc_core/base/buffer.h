@@ -48,7 +48,7 @@ class Bytes {
   memory_ledger::Id ledger_ = 0;
 };
 
-// A fixed-size array of trivially copyable T on Bytes. Elements of one on a device are not for the host to touch.
+// A fixed-size array of trivially copyable T on Bytes. The host must not access elements of a buffer on a device.
 template <typename T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);

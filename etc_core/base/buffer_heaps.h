@@ -1,8 +1,9 @@
-// Where buffers lie: small ones on malloc's heap, large ones in mappings of their own (large_blocks.h).
+// Counts buffers by where they are allocated: small ones on malloc's heap, large ones as memory mappings
+// (large_blocks.h).
 //
-// The heap keeps what small buffers once took, while large ones take what they take: the base model's training step
-// peaks in the update, when 40 MB of small activations are free but still the process's. So the process takes the peaks
-// of both, which may be at different times.
+// malloc's heap does not shrink when small buffers are freed. For example, the base model's training step peaks in the
+// update, when 40 MB of small activations are free but still belong to the process. The process therefore needs the sum
+// of both peaks, even if they occur at different times.
 #pragma once
 
 #include <atomic>
@@ -13,14 +14,14 @@ namespace etc {
 // Part of a ledger (memory_ledger.h). Thread-safe.
 class BufferHeaps {
  public:
-  // Of one buffer, negative when it is given back.
+  // Counts one buffer; negative when it is freed.
   void charge(std::int64_t bytes);
   void reset_peaks();
 
-  // What the two peaks since reset_peaks() are in sum.
+  // The sum of the two peaks since reset_peaks().
   std::int64_t sum_of_peaks() const;
 
-  // Holds what the other does, and has its peaks there. Before others use it.
+  // Starts with the other object's current bytes, which also become the peaks. Must be called before any other use.
   void start_as(const BufferHeaps& other);
 
  private:

@@ -12,7 +12,7 @@ namespace etc {
 
 namespace {
 
-// The bytes of a unit; 0: no unit.
+// The bytes of a unit; 0: unknown unit.
 double unit_bytes(std::string_view unit) {
   if (unit.empty() || unit == "b") return 1;
   const std::size_t power = std::string_view("kmgt").find(unit[0]);

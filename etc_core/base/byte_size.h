@@ -1,4 +1,4 @@
-// Sizes of memory as people write them.
+// Parses and prints memory sizes with a unit.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// In what numbers the large products are multiplied, those of dense layers and of attention; in what numbers scores are
-// carried from layer to layer.
+// The number type in which large matrix products (dense layers and attention) are computed, and the number type in
+// which running scores are carried from layer to layer.
 //
 // Sums are kept in fp32 (int8: int32 and then fp32), and everything that is not a large product (normalisation,
 // softmax, running scores, residual sums) stays fp32. Everything that is compared with the reference uses fp32.
@@ -30,8 +30,9 @@ inline std::optional<ComputeType> compute_type_from_name(std::string_view name) 
   return std::nullopt;
 }
 
-// Of the running scores of residual attention. int32: fixed point, sums are exact (sparse/score_element.h). fp16: half
-// the memory, for inference on the CPU; a sum of l scores is off by at most 2^-11 of the sums before it, together.
+// The number type of the running scores of residual attention. int32: fixed point, sums are exact
+// (sparse/score_element.h). fp16: half the memory, for inference on the CPU; the error of a sum of l scores is at most
+// 2^-11 times the total of the partial sums before it.
 enum class ScoreType : int { int32, fp16 };
 
 inline std::optional<ScoreType> score_type_from_name(std::string_view name) {
@@ -40,7 +41,7 @@ inline std::optional<ScoreType> score_type_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-// What a model that only runs computes with.
+// The number types of a model that is used for inference only.
 struct InferenceTypes {
   constexpr InferenceTypes(ComputeType products = ComputeType::fp32, ScoreType carried = ScoreType::int32)
       : compute(products), scores(carried) {}

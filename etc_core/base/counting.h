@@ -1,10 +1,10 @@
-// Counting mode: what a computation needs in memory is found out by running its own code without doing its work.
+// Counting mode: the memory forecast runs the computation's own code with kernels that do nothing, and counts buffers.
 //
-// While a thread counts, its kernels are those of Device::counting, which compute nothing (kernel_slot.h), its buffers
-// are charged to a ledger of its own (memory_ledger.h), and large ones are only reserved: their pages cost nothing until
-// somebody touches them, and no size is refused. Data keep real memory, since what is allocated later depends on them,
-// and so do labels unless somebody knows that without them (reserve_labels). What is read from a reserved buffer means
-// nothing. Other threads notice nothing of it. nn/count_memory.h is how to count.
+// While a thread counts, it uses the kernels of Device::counting, which compute nothing (kernel_slot.h). Its buffers
+// are charged to a ledger of its own (memory_ledger.h), and large ones are only reserved: untouched pages take no
+// memory, and no size is refused. Data keep real memory, because later allocations depend on their values. So do
+// labels, unless the caller can count without them (reserve_labels). Values read from a reserved buffer are
+// meaningless. Other threads are not affected. To count, use nn/count_memory.h.
 #pragma once
 
 #include "etc_core/base/memory_ledger.h"
@@ -15,10 +15,10 @@ namespace etc {
 // Whether the calling thread counts.
 bool counting();
 
-// Whether counting only reserves labels as well. Of the calling thread.
+// Whether counting on the calling thread only reserves labels, too.
 void reserve_labels(bool reserved);
 
-// The thread that makes one counts while it lives; not nested.
+// Puts the calling thread into counting mode while the object lives; not nested.
 class CountingMode : NotCopied {
  public:
   CountingMode();

@@ -20,7 +20,7 @@ bool has_amx(unsigned bits) {
   if (cpu_level() < CpuLevel::amx) return false;
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & bits) != bits) return false;
-  // Tile registers are large, so Linux gives them to those who ask: ARCH_REQ_XCOMP_PERM for XFEATURE_XTILEDATA.
+  // Tile registers are large, so Linux enables them only on request: ARCH_REQ_XCOMP_PERM for XFEATURE_XTILEDATA.
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }

@@ -1,4 +1,4 @@
-// What the processor can do, asked at run time, within the limit of cpu_limit.h.
+// Features of the processor, detected at run time, within the limit of cpu_limit.h.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace etc {
 
 // Throws Error when the processor lacks what every CPU kernel needs (x86-64: AVX2 and FMA).
 void require_supported_cpu();
-// What it says of a processor of which this is known.
+// The same check for a processor with the given features.
 void require_instructions(bool avx2, bool fma);
 
 // For run records: "AVX-512 (avx512f avx512bw …)" or the like. Resume compares it: bits differ between instruction
@@ -20,7 +20,7 @@ std::string instruction_set();
 // Whether the processor multiplies matrices of this type: int8 always, bf16 with AMX or the BF16 part of AVX-512.
 bool cpu_offers(ComputeType type);
 
-// Whether it has the part of AVX-512 that multiplies bf16 (BF16) or bytes (VNNI).
+// Whether the processor has the AVX-512 extension that multiplies bf16 (BF16) or bytes (VNNI).
 bool cpu_has_avx512(ComputeType type);
 
 // Whether the matrix tiles of AMX can be used for bf16 or int8. The first call asks the operating system for their

@@ -27,12 +27,12 @@ void apply_cpu_limit() {
 #if defined(__x86_64__)
     // Targets are bits, and better ones are lower.
     hwy::DisableTargets(cpu_level() == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);
-    // Left to the first dispatched call, the choice would be made beside other threads: Highway first stores what the
-    // processor has, then what is allowed of it, and a task in between would run, and round, as AVX-512 does.
+    // Choose the target here. At the first dispatched call, other threads might already run: Highway first stores the
+    // processor's targets, then restricts them, and a task in between would run, and round, with AVX-512.
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 #endif
     if (cpu_level() == CpuLevel::amx) return true;
-    // The library reads its own variable at its first use. A limit that is set already stays.
+    // oneDNN reads this variable at its first use. A limit that is already set is not overwritten.
     ::setenv("DNNL_MAX_CPU_ISA", cpu_level() == CpuLevel::avx512 ? "AVX512_CORE_BF16" : "AVX2", 0);
     return true;
   }();

@@ -1,22 +1,22 @@
-// A limit on the instructions that are used, so that a processor can stand in for one that has fewer: in tests, or to
-// compare results between machines.
+// A limit on the instruction sets that are used, to emulate a processor with fewer features: in tests, or to compare
+// results between machines.
 #pragma once
 
 #include <string_view>
 
 namespace etc {
 
-// Each with those before it. avx512: with whatever parts of it the processor has.
+// Each level includes those before it. avx512: with all AVX-512 extensions that the processor has.
 enum class CpuLevel : int { avx2, avx512, amx };
 
-// Throws UsageError for a name that is none of avx2, avx512, amx.
+// Throws UsageError for a name other than avx2, avx512, amx.
 CpuLevel cpu_level_from_name(std::string_view name);
 
 // The level that environment variable ETC_MAX_CPU names; without it the highest. The processor may have less.
 CpuLevel cpu_level();
 
-// Makes Highway and oneDNN keep to cpu_level(), once per process. To be called before their first use; registering
-// kernels does it.
+// Restricts Highway and oneDNN to cpu_level(), once per process. Must be called before their first use; registering
+// kernels does so.
 void apply_cpu_limit();
 
 }  // namespace etc

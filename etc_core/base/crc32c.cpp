@@ -11,7 +11,7 @@ namespace etc {
 
 namespace {
 
-// kTables[k][b]: what byte b does to the remainder after k further zero bytes.
+// kTables[k][b]: the contribution of byte b to the remainder after k further zero bytes.
 constexpr std::array<std::array<std::uint32_t, 256>, 8> make_tables() {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -37,10 +37,11 @@ std::uint64_t word_at(const unsigned char* bytes) {
 
 #if defined(__x86_64__)
 
-// The instruction takes three cycles but can start each cycle, so three runs of this many bytes go side by side.
+// The CRC instruction has a latency of three cycles and a throughput of one per cycle, so three runs of this many bytes
+// are processed in an interleaved way.
 constexpr std::size_t kRunBytes = 4096;
 
-// What a run of zeros does to a remainder: a linear map, by table for each byte of the remainder.
+// The effect of a run of zero bytes on a remainder: a linear map, stored as a table for each byte of the remainder.
 class PastRun {
  public:
   PastRun() {
@@ -73,7 +74,8 @@ __attribute__((target("sse4.2"))) std::uint32_t hardware(std::uint32_t before, c
       second = _mm_crc32_u64(second, word_at(at + kRunBytes + i));
       third = _mm_crc32_u64(third, word_at(at + 2 * kRunBytes + i));
     }
-    // The remainder of bytes behind one another is the first's, carried past what follows, plus the others'.
+    // The remainder of concatenated runs: the first run's, carried past the later runs, plus the later runs'
+    // remainders.
     crc = past_run(static_cast<std::uint32_t>(crc)) ^ second;
     crc = past_run(static_cast<std::uint32_t>(crc)) ^ third;
   }

@@ -1,11 +1,11 @@
-// The error of a device that has stopped working, for those who can say what is left of their work.
+// The error of a device that has stopped working, as a class of its own so that callers can report what was saved.
 #pragma once
 
 #include "etc_core/base/error.h"
 
 namespace etc {
 
-// Nothing more can be had of the device in this process, its memory included.
+// The device and its memory cannot be used any more in this process.
 class DeviceLost : public Error {
  public:
   using Error::Error;

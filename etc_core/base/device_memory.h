@@ -1,7 +1,7 @@
-// Memory of devices other than the host: who provides it, and copies between it and the host.
+// Memory of devices other than the host: allocation, and copies between device and host.
 //
-// It is part of a backend (backend.h). Everything on one device happens in the order of the calls, so
-// memory may be given back while work that uses it is still under way.
+// It is part of a backend (backend.h). Everything on one device is executed in the order of the calls, so memory may be
+// released while work that uses it is still queued.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DeviceMemory {
   void (*fill_zero)(void* memory, std::int64_t bytes) = nullptr;
 };
 
-// That of a backend that is ready. Throws Error when there is none, as for the host, whose memory needs none of this.
+// The functions of a ready backend. Throws Error when there is none, and for the host, whose memory does not need them.
 const DeviceMemory& device_memory(Device device);
 
 // Copies between any two places; from or to may be null when bytes is 0.

@@ -1,4 +1,4 @@
-// What can be asked of a device as a whole: to be done, and how much memory it has.
+// Operations on a device as a whole: waiting until it is idle, and its memory capacity.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace etc {
 
 // Part of a backend (backend.h).
 struct DeviceState {
-  void (*wait)() = nullptr;              // until everything asked for is done; Error when the device was lost
+  void (*wait)() = nullptr;              // until all queued work is done; Error when the device was lost
   std::int64_t (*capacity)() = nullptr;  // bytes of memory in all
 };
 
-// Until the device has done everything asked of it; at once for the host.
+// Waits until the device has done all queued work; returns at once for the host.
 void wait_for(Device device);
 
-// So for every device that was opened.
+// Waits for every device that was opened.
 void wait_for_devices();
 
-// Bytes of memory in all: what this process may use of the host's (machine_share.h); 0: not known.
+// Total bytes of memory; for the host, the part that this process may use (machine_share.h); 0: not known.
 std::int64_t memory_capacity(Device device);
 
 }  // namespace etc

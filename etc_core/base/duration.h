@@ -1,12 +1,12 @@
-// Lengths of time as people write them.
+// Parses durations with a unit.
 #pragma once
 
 #include <string>
 
 namespace etc {
 
-// "90s", "15min", "1.5h", "1d", "200ms": seconds. Throws UsageError "<where>: expected a time …" on anything else and on
-// nothing above 0.
+// The seconds of "90s", "15min", "1.5h", "1d", "200ms". Throws UsageError "<where>: expected a time …" on anything else
+// and on values that are not above 0.
 double parse_duration(const std::string& text, const std::string& where);
 
 }  // namespace etc

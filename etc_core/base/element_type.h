@@ -1,4 +1,4 @@
-// In what numbers an array lies in memory. What is multiplied in which numbers is ComputeType's (compute_type.h).
+// The number type of an array in memory. The type in which products are computed is ComputeType (compute_type.h).
 #pragma once
 
 #include <cstdint>

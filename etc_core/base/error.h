@@ -17,7 +17,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The command line or a configuration cannot be meant as it is: exit code 2.
+// The command line or a configuration is not valid: exit code 2.
 class UsageError : public Error {
  public:
   using Error::Error;
@@ -29,8 +29,8 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
-// Throws Error or UsageError("where: <formatted message>"). Compiled once (error.cpp): more than a thousand callers
-// would each carry the formatting and the throw.
+// Throws Error or UsageError("where: <formatted message>"). Compiled once (error.cpp), so that more than a thousand
+// callers do not each contain the code for formatting and throwing.
 [[noreturn]] void throw_error(const std::string& where, fmt::string_view format, fmt::format_args args);
 [[noreturn]] void throw_usage_error(const std::string& where, fmt::string_view format, fmt::format_args args);
 

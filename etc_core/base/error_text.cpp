@@ -8,7 +8,7 @@ namespace etc {
 
 namespace {
 
-// What was tried: "cannot rename" is among the library's words where it is not a question about a path.
+// The failed action. The library's text contains it ("cannot rename"), except for queries about a path.
 std::string action_of(const std::string& words, const std::string& reason) {
   const std::size_t begin = words.find("cannot "), end = words.find(": " + reason);
   if (begin == std::string::npos || end == std::string::npos || begin > end) return "cannot look up";

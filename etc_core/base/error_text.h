@@ -1,4 +1,4 @@
-// What an exception says, as a message of this program (error.h).
+// The text of an exception as a message in this program's form (error.h).
 #pragma once
 
 #include <exception>
@@ -6,7 +6,7 @@
 
 namespace etc {
 
-// error.what(); of what std::filesystem throws "PATH: cannot look up: Permission denied", not the library's words.
+// error.what(); for errors of std::filesystem "PATH: cannot look up: Permission denied" instead of the library's text.
 std::string error_text(const std::exception& error);
 
 }  // namespace etc

@@ -54,7 +54,7 @@ bool is_word(const FieldRule& rule, const std::string& text) {
   return rule.words.empty() || std::find(rule.words.begin(), rule.words.end(), text) != rule.words.end();
 }
 
-// The first entry of texts that is none of the rule's words; null: there is none.
+// The first entry of texts that is not one of the rule's words; null: there is none.
 const std::string* unknown_word(const FieldRule& rule, const Json& texts) {
   for (const Json& text : texts) {
     if (const auto& word = text.get_ref<const std::string&>(); !is_word(rule, word)) return &word;
@@ -81,7 +81,7 @@ bool is_meant(const Field& field, const Json& value) {
   }
 }
 
-// The member of an object that begins at `object`.
+// The field's member in the struct at `object`.
 template <typename Value>
 Value& member(const Field& field, void* object) {
   return *reinterpret_cast<Value*>(static_cast<char*>(object) + field.offset);
@@ -91,7 +91,7 @@ const Value& member(const Field& field, const void* object) {
   return *reinterpret_cast<const Value*>(static_cast<const char*>(object) + field.offset);
 }
 
-// An enum is copied as the int it is: it must not be read as one in place.
+// The enum is copied into an int, because reading it in place through an int pointer would violate aliasing rules.
 std::string word_of(const Field& field, const void* object) {
   int number = 0;
   std::memcpy(&number, static_cast<const char*>(object) + field.offset, sizeof number);
@@ -279,7 +279,7 @@ void Fields::assign(const Json& json, void* object, const std::string& where, co
   for (const Field& field : list_) {
     const auto value = json.find(field.name);
     if (value == json.end()) continue;
-    // A word outside the list has no number to put.
+    // A word outside the list has no number to store, so it is checked here already.
     (field.kind == FieldKind::word ? require_meant : require_kind)(field, *value, where, prefix + field.name);
     put(field, *value, object);
   }

@@ -1,10 +1,10 @@
-// Keys of a struct of options, each declared once: name, member, help, and the values that are meant.
+// The keys of a struct of options, each declared once: name, member, help, and allowed values.
 //
 //   struct Options { double label_smoothing = 0; };
 //   const FieldList<Options> kFields{{"label_smoothing", &Options::label_smoothing, "…", {.least = 0, .below = 1}}};
 //
-// From the list come the defaults (those the struct itself has), reading with checks, writing, and what the command
-// line and --help say. Relations between members are not its matter: whoever reads the struct checks those.
+// The list provides the defaults (those of the struct itself), reading with checks, writing, and the texts of the
+// command line and --help. Code that reads the struct must check relations between members itself.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@
 
 namespace etc {
 
-// natural: uint64; word: an enum, in JSON by its name; json: any value, checked by whoever reads it.
+// natural: uint64; word: an enum, written by name in JSON; json: any value, checked by the code that reads it.
 enum class FieldKind { boolean, integer, natural, optional_integer, number, text, texts, word, json };
 
-// Which values of the kind are meant. Numbers are always finite.
+// The allowed values of a field. Numbers must always be finite.
 struct FieldRule {
   double least = -std::numeric_limits<double>::infinity();
   double above = -std::numeric_limits<double>::infinity();
@@ -39,11 +39,11 @@ struct Field {
   FieldKind kind = FieldKind::text;
   std::string help = {};
   FieldRule rule = {};
-  int mark = 0;                    // what else the list's owner has to say of a key, in numbers of its own
+  int mark = 0;                    // further information on a key, in numbers that the list's owner defines
   std::vector<int> numbers = {};   // word: the enum's value of each of rule.words
   std::size_t offset = 0;          // of the member in the struct
   const void* defaults = nullptr;  // a struct with the members' defaults
-  std::string option = {};         // of the command line, where it is not the name's: "--eval-data"
+  std::string option = {};         // of the command line, if not derived from the name: "--eval-data"
 
   std::string option_name() const;  // "--label-smoothing"
   Json default_value() const;
@@ -52,15 +52,15 @@ struct Field {
 // "an integer", "a list of strings", "adamw or lamb"
 std::string kind_text(const Field& field);
 
-// Whether the value is of the field's kind. Says nothing of its rule.
+// Whether the value is of the field's kind; does not check the rule.
 bool has_kind(const Field& field, const Json& value);
 
 // Throws UsageError "where: shown: expected …, got …" unless the value is of the field's kind.
 void require_kind(const Field& field, const Json& value, const std::string& where, const std::string& shown);
-// The same for kind and rule.
+// The same check for kind and rule.
 void require_meant(const Field& field, const Json& value, const std::string& where, const std::string& shown);
 
-// The list without its struct's type: what help texts, defaults and checks need.
+// The list without the type of its struct: enough for help texts, defaults and checks.
 class Fields {
  public:
   auto begin() const { return list_.begin(); }
@@ -76,10 +76,10 @@ class Fields {
   // The default is the member's value in `defaults`.
   void add(Field field, const void* defaults);
   Json write(const void* object) const;
-  // Puts the object's values into the members; keys it lacks leave their member as it is, other keys are not looked at.
+  // Copies the JSON object's values into the members; members of missing keys do not change, unknown keys are ignored.
   // Throws UsageError "where: <prefix><key>: expected …, got …" on a value of another kind.
   void assign(const Json& json, void* object, const std::string& where, const std::string& prefix) const;
-  // The same error on a member whose value its rule does not admit.
+  // Throws the same error on a member whose value violates its rule.
   void check_members(const void* object, const std::string& where, const std::string& prefix) const;
 
  private:
@@ -117,7 +117,7 @@ Field make_field(const char* name, FieldKind kind, const char* help, FieldRule r
 
 }  // namespace detail
 
-// One entry of a FieldList; members of the struct's bases are its own, too.
+// One entry of a FieldList; members of base classes of the struct are allowed.
 template <typename Struct>
 struct FieldEntry {
   Field field;
@@ -143,7 +143,7 @@ struct FieldEntry {
     }
   }
 
-  // The same key with another option on the command line than the name's.
+  // The same key with an option on the command line that is not derived from its name.
   FieldEntry as_option(const char* option) && {
     field.option = option;
     return std::move(*this);
@@ -157,20 +157,20 @@ class FieldList : public Fields {
     for (const FieldEntry<Struct>& entry : entries) add(entry.field, &detail::default_of<Struct>());
   }
 
-  // An object with every key. A template, so that the type is looked at where it is called.
+  // An object with every key. A template, so that files that do not call it need no complete JSON type.
   template <typename Document = Json>
   Document to_json(const Struct& object) const {
     return write(&object);
   }
 
-  // The struct of a JSON object; keys it lacks have their defaults, other keys are not looked at. Throws UsageError
+  // Reads the struct from a JSON object; missing keys keep their defaults, unknown keys are ignored. Throws UsageError
   // "where: <prefix><key>: expected …, got …".
   Struct read(const Json& json, const std::string& where, const std::string& prefix = "") const {
     Struct object = read_unchecked(json, where, prefix);
     check(object, where, prefix);
     return object;
   }
-  // The same, but for the rules: only kinds are checked.
+  // The same, but checks only kinds, not rules.
   Struct read_unchecked(const Json& json, const std::string& where, const std::string& prefix = "") const {
     Struct object{};
     assign(json, &object, where, prefix);

@@ -24,7 +24,7 @@ namespace {
   fail(name_after_commit(path).string(), "cannot {}: {}", action, std::strerror(code));
 }
 
-// Closes a descriptor on every way out.
+// Closes a descriptor on scope exit.
 struct Descriptor {
   int value;
   ~Descriptor() {
@@ -34,8 +34,8 @@ struct Descriptor {
 
 enum class Claim { ours, taken, unknown };
 
-// Takes the lock of an open temporary file. It ends with the process, however it ends, so a file without one is
-// nobody's any more. A file that was renamed or removed between opening and locking is not there to be written.
+// Takes the lock of an open temporary file. The lock is released when its process ends, however it ends, so an unlocked
+// file is left over. A file that was renamed or removed between opening and locking must not be used.
 Claim claim(int descriptor, const std::string& path) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK ? Claim::taken : Claim::unknown;
   struct stat held {
@@ -51,38 +51,38 @@ struct Temporary {
   int error = 0;
 };
 
-// A file of ours: not a name that something else was given, such as a FIFO or a second name of somebody's file.
+// Whether the file can be a temporary file of this program: a regular file with one name, not a FIFO or a hard link.
 bool is_plain(int descriptor) {
   struct stat status {};
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
 }
 
-// The target's name, cut where a longer one would leave no room for what is put behind it.
+// The target's name, truncated so that the suffix fits into the longest allowed file name.
 std::string stem_of(const std::filesystem::path& target) {
   constexpr std::size_t kSuffix = 24;
   const std::string name = target.filename().string().substr(0, NAME_MAX - kSuffix);
   return (target.parent_path() / name).string();
 }
 
-// "TARGET.partial.tmp", or with a number while other writers of the same target hold it. What a killed process left
-// under that name is taken over, so it does not pile up.
+// Opens "TARGET.partial.tmp", or a name with a number while other writers of the same target hold it. A file that a
+// killed process left under that name is reused, so left-over files do not accumulate.
 Temporary open_temporary(const std::filesystem::path& target) {
   constexpr int kMostWriters = 100;
   const std::string stem = stem_of(target);
   for (int number = 1; number <= kMostWriters; ++number) {
     Temporary file{stem + ".partial" + (number > 1 ? std::to_string(number) : "") + ".tmp"};
-    // Without waiting: the name may be a FIFO's.
+    // O_NONBLOCK, because the name may be a FIFO.
     file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     file.error = errno;
     struct stat there {};
-    if (file.descriptor < 0 && ::lstat(file.path.c_str(), &there) == 0) continue;  // somebody else's
+    if (file.descriptor < 0 && ::lstat(file.path.c_str(), &there) == 0) continue;  // exists, but not usable
     if (file.descriptor < 0) return file;
     const Claim claimed = is_plain(file.descriptor) ? claim(file.descriptor, file.path) : Claim::taken;
     if (claimed == Claim::ours && ::ftruncate(file.descriptor, 0) == 0) return file;
     ::close(file.descriptor);
     if (claimed == Claim::unknown) break;
   }
-  // No locks here (some network file systems): a name that nobody has.
+  // Without locks (some network file systems), use a unique name.
   Temporary file{stem + ".XXXXXX.tmp"};
   file.descriptor = ::mkostemps(file.path.data(), 4, O_CLOEXEC);
   file.error = errno;
@@ -116,7 +116,7 @@ AtomicFile::AtomicFile(std::filesystem::path target) : name_(std::move(target)),
     descriptor_ = open_in_place(target_, name_);
     return;
   }
-  require_writable(name_);  // what lies at the temporary name may open even where nothing can be made
+  require_writable(name_);  // an existing temporary file may open even in a folder without write permission
   if (target_.path.has_parent_path()) make_folders(target_.path.parent_path(), name_);
   const Temporary file = open_temporary(target_.path);
   if (file.descriptor < 0) {
@@ -125,14 +125,15 @@ AtomicFile::AtomicFile(std::filesystem::path target) : name_(std::move(target)),
   }
   descriptor_ = file.descriptor;
   temporary_ = file.path;
-  // Closed to those the old file was closed to, from the first byte on; open to the writer until commit().
+  // From the first byte on, users without access to the old file have none to the new one. Until commit(), the writer
+  // itself always has access.
   const bool replaces = target_.kind == OutputTarget::Kind::regular;
   ::fchmod(descriptor_, replaces ? target_.permissions | S_IRUSR | S_IWUSR : 0644);
 }
 
 AtomicFile::~AtomicFile() {
   if (!temporary_.empty() && staged_ < 0) {
-    ::unlink(temporary_.c_str());  // while it is locked: afterwards it may be another writer's
+    ::unlink(temporary_.c_str());  // while it is locked: afterwards another writer may have taken the name
   }
   if (descriptor_ >= 0) ::close(descriptor_);
   if (staged_ >= 0) ::close(staged_);
@@ -143,7 +144,7 @@ const std::filesystem::path& AtomicFile::temporary_path() {
   std::string name = (std::filesystem::temp_directory_path() / "etc.XXXXXX").string();
   staged_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (staged_ < 0) fail_io(name, "create");
-  ::unlink(name.c_str());  // so that it goes with the process, however that ends
+  ::unlink(name.c_str());  // so that the file disappears with the process, however that ends
   temporary_ = "/proc/self/fd/" + std::to_string(staged_);
   return temporary_;
 }
@@ -172,12 +173,12 @@ void AtomicFile::copy_staged() {
 void AtomicFile::commit() {
   if (target_.kind == OutputTarget::Kind::in_place) {
     if (staged_ >= 0) copy_staged();
-    // FIFOs and many devices cannot be synced, and say EINVAL.
+    // FIFOs and many devices cannot be synced and return EINVAL.
     if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) fail_io(name_, "sync");
   } else {
     if (target_.kind == OutputTarget::Kind::regular) {
-      // The owner first: a change of it may take permission bits away. Only root can give files away; others' stay
-      // ours.
+      // Set the owner first, because changing it may clear permission bits. Only root can change the owner; otherwise
+      // the file keeps the current user as owner.
       [[maybe_unused]] const int given = ::fchown(descriptor_, target_.owner, target_.group);
       ::fchmod(descriptor_, target_.permissions);
     }
@@ -200,7 +201,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 void sync_path(const std::filesystem::path& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.value < 0) fail_io(path, "open to sync");
-  // Some file systems cannot sync folders; they say EINVAL, and there is nothing more to be done.
+  // Some file systems cannot sync folders and return EINVAL; this is ignored.
   if (::fsync(file.value) != 0 && errno != EINVAL && errno != EROFS) fail_io(path, "sync");
 }
 

@@ -6,7 +6,7 @@
 namespace etc {
 
 namespace integers_detail {
-// What both are computed as. A size of one sign and a step of the other would be converted silently.
+// The common type of both arguments. Mixing signed and unsigned is refused, because it would convert silently.
 template <typename A, typename B>
 using Common =
     std::enable_if_t<std::is_integral_v<A> && std::is_integral_v<B> && std::is_signed_v<A> == std::is_signed_v<B>,

@@ -1,5 +1,5 @@
-// Long work done for somebody who may change their mind: between its parts it asks whether to go on. For programs that
-// call the library; `etc` itself has the stop signal (tasks/train/stop_signal.h).
+// Cancelling long computations: between its parts, the work asks the caller whether to go on. For programs that use the
+// library; `etc` itself has the stop signal (tasks/train/stop_signal.h).
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,12 @@
 
 namespace etc {
 
-// While one lives, check_interruption() on its thread asks it, the latest of several.
+// While an object lives, check_interruption() on its thread calls its function; of several objects, the latest one's.
 class InterruptionWatch : NotCopied {
  public:
   static constexpr std::chrono::milliseconds kPause{100};
 
-  // ask: throws what is to end the work; called at most once in kPause, so it may take its time.
+  // ask: throws an exception to end the work; called at most once per kPause, so it need not be fast.
   explicit InterruptionWatch(std::function<void()> ask);
   ~InterruptionWatch();
 
@@ -26,7 +26,7 @@ class InterruptionWatch : NotCopied {
   InterruptionWatch* before_;
 };
 
-// Called between the layers of an encoder. Throws what the watch's ask() throws; does nothing where there is no watch.
+// Called between the layers of an encoder. Throws what the watch's ask() throws; does nothing without a watch.
 void check_interruption();
 
 }  // namespace etc

@@ -8,13 +8,13 @@
 namespace etc {
 
 namespace {
-constexpr int kMaxDepth = 512;  // the parser recurses on destruction; a stack must not decide what is legal
-// Of configurations and what else is small by nature. Data, such as predictions, are read_file and parse_json.
+constexpr int kMaxDepth = 512;  // values are destroyed recursively; the limit must not depend on the stack size
+// For configurations and other small files. Data, such as predictions, are read with read_file and parse_json.
 constexpr std::uint64_t kMaxFileBytes = 64ull << 20;
-constexpr std::size_t kToldBytes = 200;  // of a message with what was read in it
+constexpr std::size_t kToldBytes = 200;  // limit for the parser's message, which quotes the input
 
-// Builds a value and throws at the first fault. (The library's own parser with a callback looks through the whole list
-// at the end of each object in it.)
+// Builds a value and throws at the first error. (The library's own parser with a callback scans a whole list at the end
+// of each object in it.)
 class StrictBuilder final : public nlohmann::json_sax<Json> {
  public:
   StrictBuilder(Json& value, const std::string& where) : value_(value), where_(where) {}
@@ -42,12 +42,12 @@ class StrictBuilder final : public nlohmann::json_sax<Json> {
     std::string_view what = error.what();
     const auto bracket = what.find("] ");  // drop the library's own prefix
     if (bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
-    // What it has read last may be long, and end inside a character: such bytes become U+FFFD.
+    // The quoted input may be long, and end inside a character: such bytes become U+FFFD.
     fail(where_, "not valid JSON: {}", try_parse_json(json_line(Json(shortened(what, kToldBytes)))).get<std::string>());
   }
 
  private:
-  // Where the innermost open value is, " in model" or " in layers[2]"; empty: it is the whole.
+  // The path of the innermost open value, " in model" or " in layers[2]"; empty: it is the whole document.
   std::string innermost() const {
     std::string path;
     for (std::size_t i = 1; i < open_.size(); ++i) {
@@ -64,7 +64,7 @@ class StrictBuilder final : public nlohmann::json_sax<Json> {
     return path.empty() ? "" : " in " + shortened(path, kToldBytes);
   }
 
-  // Into the innermost open value; what it points to stays where it is until that value is closed.
+  // Adds a value to the innermost open value. Pointers to it stay valid until that value is closed.
   bool put(Json value) {
     place(std::move(value));
     return true;
@@ -120,7 +120,7 @@ std::string json_text(const Json& json) {
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  // Two letters exchanged count as two edits, so short words may be off by two.
+  // Two swapped letters count as two edits, so a distance of two is allowed even for short words.
   std::size_t best_distance = std::max<std::size_t>(word.size() < 4 ? 1 : 2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     std::vector<std::size_t> row(candidate.size() + 1);
@@ -154,7 +154,7 @@ std::string shortened(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
   const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
   std::size_t end = bytes;
-  while (end > 0 && bytes - end < 3 && continues(end)) --end;  // the character that begins there is not whole
+  while (end > 0 && bytes - end < 3 && continues(end)) --end;  // do not cut inside a UTF-8 character
   return std::string(text.substr(0, end)) + "…";
 }
 

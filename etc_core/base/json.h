@@ -1,4 +1,4 @@
-// JSON documents (nlohmann/json behind one door) with the project's error messages.
+// JSON documents: a wrapper of nlohmann/json with the project's error messages.
 #pragma once
 
 #include <filesystem>
@@ -18,13 +18,13 @@ namespace etc {
 // 512 and on duplicate keys (configuration is small and strict; raw datasets have their own reader). Cost: one pass.
 Json parse_json(std::string_view text, const std::string& where);
 Json read_json_file(const std::filesystem::path& path);
-// Without messages, for lines that may be cut or be something else: what is not valid JSON gives a discarded value
-// (is_discarded(), of no other type).
+// Parses without error messages, for lines that may be truncated or not JSON at all: invalid JSON gives a discarded
+// value (only is_discarded() is true for it).
 Json try_parse_json(std::string_view text);
 
 // Sorted keys, two blanks of indentation, final newline.
 std::string json_text(const Json& json);
-// Without blanks or newlines. Bytes that are no UTF-8 become U+FFFD here and in json_text.
+// Without blanks or newlines. Bytes that are not UTF-8 become U+FFFD here and in json_text.
 std::string json_line(const Json& json);
 std::string json_line(const OrderedJson& json);
 
@@ -35,7 +35,8 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // "a", "a or b", "a, b or c"
 std::string alternatives(const std::vector<std::string>& words);
 
-// The text where it has at most so many bytes; else its beginning, whole UTF-8 characters of at most so many, and "…".
+// The text itself if it has at most `bytes` bytes; else its longest prefix of whole UTF-8 characters within `bytes`
+// bytes, and "…".
 std::string shortened(std::string_view text, std::size_t bytes);
 
 // " (did you mean X?)" or "".

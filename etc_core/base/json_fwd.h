@@ -1,5 +1,5 @@
-// The names of JSON documents alone, for headers that only pass them on: json.h costs every file that includes it about
-// a second.
+// Forward declarations of JSON types for headers that only pass them on, because json.h adds about a second to the
+// compile time of every file that includes it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

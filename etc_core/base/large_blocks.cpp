@@ -17,18 +17,18 @@ constexpr std::int64_t kPage = 4096, kHugePage = std::int64_t{2} << 20;
 
 struct Kept {
   std::int64_t bytes;
-  std::uint64_t freed;  // ordinal of the give() that made it what it is
+  std::uint64_t freed;  // ordinal of the latest give() that changed the block
 };
 
 struct State {
   std::mutex mutex;
-  std::map<char*, Kept> kept;  // by address; no two touch each other
+  std::map<char*, Kept> kept;  // by address; never adjacent, because neighbours are merged
   std::uint64_t gives = 0;
   Report sums;
 };
 
 State& state() {
-  static State* const instance = new State;  // never destroyed: buffers of other statics are freed after it would be
+  static State* const instance = new State;  // never destroyed, because static buffers may be freed later
   return *instance;
 }
 
@@ -36,7 +36,7 @@ std::int64_t whole_pages(std::int64_t bytes) {
   return round_up(bytes, kPage);
 }
 
-// A mapping that starts at a huge page's border: one a huge page longer, less what lies before and behind.
+// A mapping that starts at a huge page boundary: maps one huge page more and unmaps the excess before and after it.
 char* map(std::int64_t bytes) {
   const auto length = static_cast<std::size_t>(bytes + kHugePage);
   void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,11 +47,11 @@ char* map(std::int64_t bytes) {
   char* const block = first + before;
   if (before > 0) ::munmap(first, static_cast<std::size_t>(before));
   if (before < kHugePage) ::munmap(block + bytes, static_cast<std::size_t>(kHugePage - before));
-  ::madvise(block, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // a wish: a kernel without them says no
+  ::madvise(block, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // a hint: fails on kernels without huge pages
   return block;
 }
 
-// Adds a block, joined with the kept ones on both sides of it.
+// Adds a block, merged with the kept blocks on both sides of it.
 void keep(State& s, char* data, std::int64_t bytes, std::uint64_t freed) {
   s.sums.kept += bytes;
   auto after = s.kept.lower_bound(data);
@@ -69,8 +69,8 @@ void keep(State& s, char* data, std::int64_t bytes, std::uint64_t freed) {
   s.kept.emplace_hint(after, data, Kept{bytes, freed});
 }
 
-// The first bytes of the kept block that is the smallest of those large enough, and of equal ones the one freed last,
-// the likeliest to be in a cache; what is left of it is kept. Null when none is large enough.
+// Takes memory from the start of the smallest kept block that is large enough (best fit) and keeps the rest. Of equal
+// blocks it takes the one freed last, which is the most likely to be in a cache. Null when none is large enough.
 char* take_kept(State& s, std::int64_t bytes) {
   auto best = s.kept.end();
   for (auto block = s.kept.begin(); block != s.kept.end(); ++block) {
@@ -86,8 +86,8 @@ char* take_kept(State& s, std::int64_t bytes) {
   return data;
 }
 
-// Gives kept memory back to the kernel, what was freed first before the rest, until at most `most` bytes are kept. A block
-// that need not go whole loses its end, cut at a huge page's border: the kernel keeps a huge page of which a half is used.
+// Unmaps kept memory, the block freed first before the others, until at most `most` bytes are kept. If only part of a
+// block must go, its end is unmapped from a huge page boundary on, because the kernel keeps partly used huge pages.
 void keep_at_most(State& s, std::int64_t most) {
   while (s.sums.kept > most) {
     const auto oldest = std::min_element(s.kept.begin(), s.kept.end(),
@@ -103,7 +103,7 @@ void keep_at_most(State& s, std::int64_t most) {
   }
 }
 
-// Fresh memory: whole huge pages where the promise leaves room for them, their rest kept.
+// Newly mapped memory: whole huge pages if the guarantee leaves room for them; the unused rest is kept.
 char* take_fresh(State& s, std::int64_t bytes) {
   const std::int64_t room = s.sums.most_in_use - s.sums.in_use;
   keep_at_most(s, std::max<std::int64_t>(0, room - bytes));

@@ -1,26 +1,27 @@
-// Memory of large buffers: mappings of their own in huge pages, kept when they are freed, for the next buffers: cut where
-// a smaller one is asked for, joined with their neighbours when they are freed.
+// Allocator for large buffers. Each buffer is a memory mapping in huge pages. Freed blocks are kept for later buffers:
+// they are split for smaller requests and merged with free neighbours.
 //
-// The promise: large buffers in use and kept blocks together never take more than the buffers in use once took at their
-// peak. So what the ledger forecasts is what the process takes. (malloc's heap, with blocks of many sizes coming and
-// going, grew to 1.25 times the peak of a training step.) Fresh pages are dear, a fault and a cleared page for every
-// 4 KB; that is why blocks are kept, and why they are huge pages where the kernel agrees.
+// Guarantee: large buffers in use and kept blocks together never take more memory than the buffers in use took at their
+// peak. So the process takes what the ledger forecasts. (malloc's heap, with blocks of many sizes allocated and freed,
+// grew to 1.25 times the peak of a training step.) New memory is expensive, with a page fault and a cleared page for
+// every 4 KB. Therefore blocks are kept, and huge pages are used where the kernel supports them.
 #pragma once
 
 #include <cstdint>
 
 namespace etc::large_blocks {
 
-// Smaller buffers are malloc's.
+// Smaller buffers are allocated with malloc.
 inline constexpr std::int64_t kLeastBytes = std::int64_t{1} << 20;
 
-// At least 64-byte aligned memory with any contents; null when there is none. Thread-safe, as give().
+// Uninitialised memory with at least 64-byte alignment; null when there is none. Thread-safe, like give().
 void* take(std::int64_t bytes);
 
 // Takes back what take(bytes) gave.
 void give(void* block, std::int64_t bytes);
 
-// Gives the kept blocks back to the system, and the promise starts anew: for whoever is done with much memory for good.
+// Returns the kept blocks to the system and resets the peak to the memory in use now. For callers that have finished a
+// phase with high memory use.
 void release_kept();
 
 struct Report {

@@ -1,4 +1,4 @@
-// Which of the processes that one launcher (mpirun, srun) started on this machine this one is: chooses its device.
+// The index of this process among those that a launcher (mpirun, srun) started on this machine; it selects the device.
 #pragma once
 
 #include <cstdlib>

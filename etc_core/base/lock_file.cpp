@@ -28,7 +28,7 @@ std::string noted_process(int lock) {
   return ::pread(lock, text, sizeof text - 1, 0) > 0 ? text : kUnknown;
 }
 
-// The number is for people; the lock does not need it.
+// The process id is written for users; the lock does not need it.
 void note_process(int lock, const fs::path& path) {
   char text[32] = {};
   const int length = std::snprintf(text, sizeof text, "%d", static_cast<int>(::getpid()));
@@ -36,7 +36,7 @@ void note_process(int lock, const fs::path& path) {
   log::warn("{}: cannot note the process number: {}", path.string(), std::strerror(errno));
 }
 
-// Whether the path still leads to the file that was opened: who had the lock before may just have removed it.
+// Whether the path still refers to the opened file: the previous owner of the lock may just have removed it.
 bool leads_to(const fs::path& path, int opened) {
   struct stat held {
   }, there{};
@@ -47,7 +47,8 @@ bool leads_to(const fs::path& path, int opened) {
 }  // namespace
 
 LockFile::LockFile(const fs::path& path) {
-  // Who only asks (holder_of) has the lock for a moment, and files and folders of others come and go.
+  // Try several times: holder_of() in another process takes the lock for a moment, and other processes may create and
+  // remove the file and its folder.
   constexpr int kTries = 10;
   constexpr std::chrono::milliseconds kPause{10};
   for (int tried = 0; tried < kTries; ++tried) {
@@ -61,7 +62,7 @@ LockFile::LockFile(const fs::path& path) {
   }
 }
 
-// False: holder_ says who has it.
+// False: not taken; holder_ tells who has the lock.
 bool LockFile::take(const fs::path& path) {
   holder_ = kUnknown;
   if (path.has_parent_path()) make_folders(path.parent_path(), path);
@@ -90,7 +91,7 @@ LockFile::~LockFile() {
 std::string LockFile::holder_of(const fs::path& path) {
   const int lock = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (lock < 0) return "";
-  // Shared: two that only look do not see each other.
+  // A shared lock, so that two processes calling holder_of() do not take each other for a holder.
   const bool taken = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   const std::string holder = taken ? noted_process(lock) : "";
   ::close(lock);

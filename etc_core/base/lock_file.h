@@ -1,4 +1,5 @@
-// A file whose lock says that somebody is at work in a place, and who. The lock ends with the process, however it ends.
+// A lock file, held by an advisory lock (flock): shows that a process works in a folder, and which one. The lock is
+// released when the process ends, however it ends.
 #pragma once
 
 #include <filesystem>
@@ -10,17 +11,17 @@ namespace etc {
 
 class LockFile : NotCopied {
  public:
-  // Opens the file, made with its folder if need be, takes its lock and notes the number of this process in it; or says by
-  // holder() who has the lock. Where there are no locks (some network file systems) it warns and takes it as its own.
-  // Throws Error when the file cannot be opened.
+  // Opens the file, creating it and its folder if necessary, takes its lock and writes this process's id into it. If
+  // another process has the lock, holder() says which one. Where locks are not supported (some network file systems),
+  // it warns and behaves as if it had the lock. Throws Error when the file cannot be opened.
   explicit LockFile(const std::filesystem::path& path);
-  ~LockFile();  // gives the lock back; the file stays, for others may wait for this very one
+  ~LockFile();  // releases the lock; the file stays, because another process may be waiting for its lock
 
-  // The number of the process that has the lock instead, "?" where it is not known; "": this object has it. Another object
-  // of the same process is as good as another process.
+  // The id of the process that has the lock instead, "?" if unknown; "": this object has the lock. Another object of
+  // the same process counts like another process.
   const std::string& holder() const { return holder_; }
 
-  // The same of any file, without taking its lock; "" for nobody and for a file that is not there.
+  // The id of the process that has a file's lock, without taking the lock; "" if none has it or there is no file.
   static std::string holder_of(const std::filesystem::path& path);
 
  private:

@@ -19,13 +19,13 @@ namespace etc::log {
 
 namespace {
 
-// A log that a full disk or a closed terminal refuses is told of once.
+// If messages cannot be written (full disk, closed terminal), that is reported once.
 void report_once(const std::string& what) {
   static std::atomic_flag told;
   if (!told.test_and_set()) std::fprintf(stderr, "warning: messages are lost: %s\n", what.c_str());
 }
 
-// spdlog takes one message at a time.
+// The base class's mutex ensures one message at a time.
 class ReceiverSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit ReceiverSink(std::function<void(bool, const std::string&)> receiver) : receiver_(std::move(receiver)) {}

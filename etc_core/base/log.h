@@ -1,4 +1,4 @@
-// Messages to stderr (spdlog behind one door). Results go to stdout and never through here.
+// Messages to stderr: a wrapper of spdlog. Results go to stdout and never through here.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@ namespace etc::log {
 // Plain lines on stderr, no colour codes when stderr is not a terminal. Call once in main and in test runners.
 void to_stderr();
 
-// From now on every message also goes to this file (a run's log) and to no earlier one. Error: it cannot be opened.
+// From now on every message also goes to this file (a run's log), instead of an earlier one. Throws Error when it
+// cannot be opened.
 void also_to_file(const std::filesystem::path& path);
 
 void write_info(fmt::string_view format, fmt::format_args args);

@@ -1,4 +1,4 @@
-// Messages and progress for whoever uses the project as a library, in the place of standard error.
+// Messages and progress for programs that use the project as a library, instead of standard error.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace etc::log {
 
-// From now on messages go to `receiver`, from any thread, one at a time; null: nowhere. A run's file still gets its own.
+// From now on messages go to `receiver`, from any thread, one at a time; null: nowhere. A run's log file gets them,
+// too.
 void to_receiver(std::function<void(bool warning, const std::string& message)> receiver);
 
 }  // namespace etc::log
@@ -22,7 +23,7 @@ struct ProgressReport {
   std::int64_t done = 0, total = 0;  // total 0: unknown
 };
 
-// While one exists, every Progress made by this thread tells it of each update, from any thread, and draws nothing.
+// While an object exists, every Progress made by this thread sends each update to it, from any thread, without drawing.
 class ProgressReceiver : NotCopied {
  public:
   using Receive = std::function<void(const ProgressReport&)>;

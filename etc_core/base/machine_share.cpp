@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::int64_t g_memory_limit = 0;  // the user's; 0: none
+std::int64_t g_memory_limit = 0;  // set by the user; 0: none
 
 // Where a hierarchy of groups is mounted: a line of mountinfo.
 struct Mount {
@@ -28,7 +28,7 @@ struct Mount {
   std::string type, options;  // "cgroup2", ""; "cgroup", "rw,cpu,cpuacct"
 };
 
-// Blanks and the like of a path in mountinfo are written \040.
+// Blanks and similar characters of a path are written as \040 in mountinfo.
 std::string unescaped(const std::string& text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -58,8 +58,8 @@ std::vector<Mount> read_mounts(const fs::path& process) {
   return mounts;
 }
 
-// The folders of the process's group and of those it lies in, for a controller such as "memory"; version 1: of its own
-// hierarchy, else of the one there is. Innermost first.
+// The folders of the process's group and of all groups that contain it, for a controller such as "memory". In version 1
+// each controller has its own hierarchy, in version 2 there is only one. Innermost group first.
 std::vector<fs::path> group_chain(const fs::path& process, const std::string& controller, bool version_1) {
   std::ifstream file(process / "cgroup");
   for (std::string line; std::getline(file, line);) {  // hierarchy:controllers:path
@@ -69,7 +69,7 @@ std::vector<fs::path> group_chain(const fs::path& process, const std::string& co
     if (version_1 ? !lists(controllers, controller) : !controllers.empty()) continue;
     for (const Mount& mount : read_mounts(process)) {
       if (version_1 ? mount.type != "cgroup" || !lists(mount.options, controller) : mount.type != "cgroup2") continue;
-      // Seen from within a container, path and root may be those of the host; then the mount is the group itself.
+      // Within a container, path and root may be those of the host; then the mount point is the group itself.
       const fs::path below = fs::path(path).lexically_relative(mount.root);
       fs::path folder = mount.point;
       std::vector<fs::path> chain = {folder};
@@ -90,7 +90,7 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-// The smallest of what `limit` reads in the folders of a chain; what is no positive number is no limit.
+// The smallest value that `limit` reads in the folders of a chain; values that are not positive are no limit.
 std::optional<double> smallest(const std::vector<fs::path>& chain,
                                const std::function<double(const fs::path&)>& limit) {
   std::optional<double> least;
@@ -139,7 +139,7 @@ std::optional<double> group_processor_limit(const fs::path& process) {
 }
 
 int usable_processors() {
-  // Machines have more processors than a cpu_set_t of fixed size names.
+  // A machine may have more processors than fit into a cpu_set_t of fixed size.
   int count = 0;
   for (int size = 1024; count == 0 && size <= 1 << 20; size *= 2) {
     cpu_set_t* const set = CPU_ALLOC(size);

@@ -123,7 +123,7 @@ ThreadLedger::~ThreadLedger() {
 }
 
 std::int64_t process_peak_bytes() {
-  // Not getrusage(): its figure begins with that of the program that started this one.
+  // Not getrusage(): its value includes the peak of the program that started this one.
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
     std::int64_t kibibytes = 0;

@@ -1,9 +1,9 @@
 // Counts every byte the engine allocates, by purpose.
 //
-// One process-wide ledger; counters are atomic integers, so any thread may charge it. A thread that only counts what a
-// computation would take has one of its own meanwhile (ThreadLedger), and the process's shows nothing of it. The peak of
-// the total is kept together with the split by purpose at that moment (exact when one thread allocates at a time, which
-// is how the trainer works; otherwise the split is a close approximation).
+// One process-wide ledger; counters are atomic integers, so any thread may charge it. A thread in counting mode has a
+// ledger of its own (ThreadLedger), and the process's ledger is not charged. The peak of the total is kept together
+// with the split by purpose at that moment (exact when one thread allocates at a time, which is how the trainer works;
+// otherwise the split is a close approximation).
 #pragma once
 
 #include <array>
@@ -35,19 +35,19 @@ void reset_peak();  // the peak restarts at what is held now
 // One line per purpose with bytes now and at the peak, for logs and for out-of-memory messages.
 std::string table();
 
-// What the peaks of small and of large buffers are in sum (buffer_heaps.h), since reset_peak().
+// The sum of the peaks of small and of large buffers (buffer_heaps.h) since reset_peak().
 std::int64_t sum_of_heap_peaks();
 
-// Which ledger the calling thread charges; 0: the process's. A buffer keeps it and is given back to the same one, on any
-// thread; to a thread's own that is over: to none.
+// The ledger that the calling thread charges; 0: the process's. A buffer stores this id, so that freeing it on any
+// thread credits the same ledger; if that was a thread's own ledger that no longer exists, none is credited.
 using Id = std::uint64_t;
 Id current();
 void give_back(Id ledger, Purpose purpose, std::int64_t bytes);
 
 struct Counters;
 
-// While it lives, everything above means a ledger of the calling thread's own, which begins with what the process holds
-// at that moment and with no higher peak. Not nested: throws Error.
+// While the object lives, all functions above use a ledger of the calling thread, which starts with the process's
+// current bytes, also as its peak. Not nested: throws Error.
 class ThreadLedger {
  public:
   ThreadLedger();

@@ -14,9 +14,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace etc::HWY_NAMESPACE {
 
-// x rounded to the nearest integer, ties to even, for x that 32 bits hold; for others, and no number, the instruction's own
-// answer, which with AVX2 and AVX-512 is -2^31. Highway's NearestInt takes four instructions more to answer 2^31 - 1 for
-// large x, which nobody here asks about.
+// x rounded to the nearest integer, ties to even, for x within 32 bits; for other x and for NaN the instruction's own
+// result, which with AVX2 and AVX-512 is -2^31. Highway's NearestInt takes four instructions more to return 2^31 - 1
+// for large x, which is not needed here.
 template <class V>
 HWY_INLINE auto nearest_int(V x) {
   namespace hn = hwy::HWY_NAMESPACE;

@@ -1,5 +1,5 @@
-// What a class that owns something by its address, or undoes something in its destructor, says by deriving from it: it is
-// neither copied nor moved.
+// Base class that forbids copying and moving: for classes whose address is used elsewhere, or whose destructor undoes
+// something.
 //
 //   class SignalsBlocked : NotCopied { … };
 #pragma once

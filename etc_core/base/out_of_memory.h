@@ -1,4 +1,4 @@
-// The error of memory that does not suffice, for those who can say what would fit.
+// The error of insufficient memory, as a class of its own so that callers can say what would fit.
 #pragma once
 
 #include "etc_core/base/error.h"

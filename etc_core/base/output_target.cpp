@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kMostLinks = 40;               // in a chain, as the kernel counts
-constexpr long kWaitForReader = 20'000'000;  // nanoseconds between two looks at a FIFO
+constexpr long kWaitForReader = 20'000'000;  // nanoseconds between two attempts to open a FIFO
 
 [[noreturn]] void fail_io(const fs::path& name, const char* action, int code) {
   fail(name.string(), "cannot {}: {}", action, std::strerror(code));
@@ -31,13 +31,13 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// /proc/self/fd/1 and its like lead to a file by themselves; their text ("pipe:[4026]") is no name.
+// Links such as /proc/self/fd/1 refer to an open file directly; their text ("pipe:[4026]") is not a path.
 bool is_open_file(const fs::path& link) {
   struct statfs system {};
   return ::statfs(folder_of(link).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
 }
 
-// A copy of our own descriptor that a link /proc/self/fd/N stands for, so that both write on at one place; -1: none.
+// Duplicates the process's own descriptor N for a link /proc/self/fd/N, so that both share one file offset; -1: none.
 int copy_of_own(const fs::path& link) {
   const std::string digits = link.filename().string();
   if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
@@ -50,7 +50,7 @@ int copy_of_own(const fs::path& link) {
   return same ? ::fcntl(number, F_DUPFD_CLOEXEC, 3) : -1;
 }
 
-// Without waiting in open() itself, which would go on waiting after the first Ctrl-C.
+// Polls instead of blocking in open(), which would continue to wait after the first Ctrl-C.
 int open_fifo(const fs::path& path, const fs::path& name) {
   int descriptor = -1;
   while ((descriptor = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0) {
@@ -126,13 +126,13 @@ void make_folders(const fs::path& folder, const fs::path& name) {
 void require_writable(const fs::path& name) {
   const OutputTarget target = find_output_target(name);
   if (target.kind == OutputTarget::Kind::in_place) {
-    if (fs::is_symlink(target.path)) return;  // an open file: who opened it had the permission
+    if (fs::is_symlink(target.path)) return;  // an open file: the permission was checked when it was opened
     if (::faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) != 0) fail_io(name, "open", errno);
     return;
   }
   fs::path folder = folder_of(target.path);
   struct stat status {};
-  while (::stat(folder.c_str(), &status) != 0) {  // the nearest one that is there
+  while (::stat(folder.c_str(), &status) != 0) {  // find the nearest existing parent folder
     if (errno != ENOENT || folder == folder_of(folder)) fail_io(name, "create", errno);
     folder = folder_of(folder);
   }

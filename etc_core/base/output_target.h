@@ -1,4 +1,4 @@
-// What stands behind the name of an output, before anything is written there.
+// What kind of file an output name refers to, determined before anything is written.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct OutputTarget {
   enum class Kind {
     absent,    // nothing yet: a new file appears at `path`
     regular,   // a file, which a new one replaces, with the permission bits of the old one
-    in_place,  // a device, a FIFO, or an open file of a process (/dev/stdout): the bytes go into it as they come
+    in_place,  // a device, a FIFO, or an open file of a process (/dev/stdout): bytes are written directly into it
   };
   std::filesystem::path path;  // symbolic links followed
   Kind kind = Kind::absent;
@@ -18,23 +18,23 @@ struct OutputTarget {
   std::uint32_t owner = 0, group = 0;  // of a regular file
 };
 
-// The name with the symbolic links of its last part followed, chains and links to nothing as well. Links of /proc that
-// stand for an open file are not texts to follow: the name of such a link is returned. Throws Error on a loop, or where
-// a folder on the way cannot be read.
+// Follows the symbolic links of the name's last component, including chains and dangling links. The text of a link in
+// /proc that stands for an open file is not a path, so the name of that link is returned. Throws Error on a loop, or if
+// a folder on the path cannot be read.
 std::filesystem::path follow_links(const std::filesystem::path& name);
 
-// Throws Error naming `name` when it is a folder, a socket or a loop of links, or lies where nothing can be looked up.
+// Throws Error naming `name` when it is a folder, a socket or a loop of links, or when the lookup itself fails.
 OutputTarget find_output_target(const std::filesystem::path& name);
 
-// A descriptor that writes into a target of kind in_place. A FIFO without a reader is waited for; a signal that has a
-// handler ends the waiting with Interrupted. A regular file behind /proc is written behind what it holds.
+// A descriptor that writes into a target of kind in_place. For a FIFO it waits until there is a reader; a signal with a
+// handler ends the waiting with Interrupted. A regular file reached through /proc is appended to.
 int open_in_place(const OutputTarget& target, const std::filesystem::path& name);
 
-// Makes the folders of `folder` that are missing. Throws Error naming `name`, what they are wanted for.
+// Makes `folder` and its missing parents. Throws Error naming `name`, the output that needs them.
 void make_folders(const std::filesystem::path& folder, const std::filesystem::path& name);
 
-// Throws the Error that writing to this name would end in, as far as it can be told beforehand: those of
-// find_output_target, no permission, a read-only file system. Makes nothing.
+// Throws the Error that writing to this name would cause, as far as it can be predicted: those of find_output_target,
+// no permission, a read-only file system. Creates nothing.
 void require_writable(const std::filesystem::path& name);
 
 }  // namespace etc

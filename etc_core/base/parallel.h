@@ -1,4 +1,4 @@
-// Loops over tasks on the one team of threads (thread_team.h).
+// Parallel loops over tasks on the thread pool (thread_team.h).
 //
 // The invariant that gives equal bits for any thread count: WHAT is a task (its bounds, its order of summation) is
 // decided by the caller from sizes alone; threads only decide WHO runs it. Never derive a partition from

@@ -28,7 +28,7 @@ void release_unused_memory() {
 
 std::int64_t bytes_beside_buffers() {
   ::malloc_trim(0);
-  // Kept blocks are no buffers now, but the next buffers will be made of them.
+  // Kept blocks are not in use now, but later buffers will be made of them.
   return std::max<std::int64_t>(0, resident_bytes() - memory_ledger::report().total - large_blocks::report().kept);
 }
 

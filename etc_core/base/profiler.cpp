@@ -76,7 +76,7 @@ Scope::~Scope() {
   try {
     wait_for_devices();
   } catch (const Error&) {
-    return;  // a device that was lost is told by the next call to it; nothing may leave a destructor
+    return;  // a destructor must not throw; the next call to a lost device reports the error
   }
   const Clock::time_point end = Clock::now();
   Recording& to = recording();

@@ -9,7 +9,7 @@
 
 namespace etc::profiler {
 
-// What a call has to do at least: useful operations (2 per multiply-add), and bytes it must read and write.
+// The minimum work of a call: useful operations (2 per multiply-add), and bytes it must read and write.
 struct Work {
   double operations = 0;
   double bytes = 0;
@@ -27,8 +27,9 @@ void start();  // forgets what was recorded before
 void stop();
 bool running();
 
-// The time from here to the end of the block, as a call of `name`, a string that outlives the program's run. Costs one
-// look at a flag when nothing is recorded. A call on another device is waited for while recording. Thread-safe.
+// Records the time from here to the end of the block as a call of `name`, a string that must outlive the program's run.
+// When nothing is recorded, the cost is reading one flag. While recording, it waits for work on another device.
+// Thread-safe.
 class Scope {
  public:
   Scope(const char* name, Work work);
@@ -42,7 +43,7 @@ class Scope {
   std::chrono::steady_clock::time_point begin_;
 };
 
-// What was recorded since start(), the longest first.
+// The operators recorded since start(), the longest total time first.
 std::vector<Row> rows();
 
 // Seconds between start() and stop(), or now.

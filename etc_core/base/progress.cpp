@@ -26,19 +26,19 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-// Columns of the terminal now: a user may change them at any time. A terminal that does not know them is taken as wide.
+// The terminal's current number of columns, which the user may change at any time; if unknown, a large number.
 std::size_t terminal_columns() {
   struct winsize size {};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kAnyWidth;
 }
 
-// What a line of progress says, and how much of it in so many columns.
+// The parts of a progress line, and their selection for a given number of columns.
 struct Line {
   std::string count, rate, time, note;
   std::optional<double> share;  // 0 … 1, drawn as a bar
 
   std::string fitted(const std::string& what, std::size_t columns) {
-    // Text in the last column makes some terminals go to the next line.
+    // Text in the last column makes some terminals wrap to the next line.
     const std::size_t width = columns == kAnyWidth ? columns : columns - 1;
     for (std::string* part : {&rate, &note, &time}) {
       if (size(what) > width) part->clear();
@@ -51,7 +51,7 @@ struct Line {
     return what.size() + 1 + count.size() + rate.size() + time.size() + note.size();
   }
 
-  // "[######....] ", of what room there is; none where it would be too short to tell anything.
+  // "[######....] " within `room` columns; none if it would be too short to be useful.
   std::string bar(std::size_t room) const {
     constexpr std::size_t kFrame = 3, kLeast = 8, kMost = 24;
     if (!share || room < kFrame + kLeast) return "";
@@ -144,7 +144,7 @@ void Progress::draw(bool last) {
 std::string rate_text(double rate) {
   if (!(rate > 0)) return "0";
   constexpr int kDigits = 3, kMostDecimals = 9;
-  const int before_point = static_cast<int>(std::floor(std::log10(rate))) + 1;  // digits; 0 and less: zeros behind it
+  const int before_point = static_cast<int>(std::floor(std::log10(rate))) + 1;  // digits; <= 0: zeros after the point
   std::string text = fmt::format("{:.{}f}", rate, std::clamp(kDigits - before_point, 0, kMostDecimals));
   if (text.find('.') == std::string::npos) return text;
   text.erase(text.find_last_not_of('0') + 1);

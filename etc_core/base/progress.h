@@ -1,5 +1,5 @@
 // Progress of long work on stderr: a bar with rate and remaining time on a terminal, plain lines otherwise. On a narrow
-// terminal a line is shortened until it does not wrap: first the bar, then rate, note and time go.
+// terminal a line is shortened until it does not wrap: the bar is dropped first, then rate, note and time.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@ struct ProgressReport;  // log_receiver.h
 
 class Progress : NotCopied {
  public:
-  // total <= 0: unknown, no remaining time. unit: "records", "steps", "MB". before: done by an earlier process; it does
-  // not count as speed.
+  // total <= 0: unknown, no remaining time. unit: "records", "steps", "MB". before: work done by an earlier process,
+  // which does not count for the rate.
   Progress(std::string what, std::int64_t total, std::string unit, std::int64_t before = 0);
   ~Progress();
 
-  // done: how much in all; note: shown behind the numbers (a loss, say). Cheap: redraws at most ten times a second on a
-  // terminal, prints at most one line in ten seconds otherwise.
+  // done: total so far; note: shown after the numbers (for example, a loss). Cheap: redraws at most ten times a second
+  // on a terminal, prints at most one line in ten seconds otherwise.
   void update(std::int64_t done, const std::string& note = "");
-  // The same, drawn at once: at the beginning of parts that take long, so that nobody waits without knowing for what.
+  // The same, drawn at once: for the beginning of long parts, so that the user sees what is being done.
   void announce(std::int64_t done, const std::string& note);
   void finish();  // the last state, once; the destructor calls it
 
@@ -39,7 +39,7 @@ class Progress : NotCopied {
   Clock::time_point start_, last_draw_;
 };
 
-// A rate as people write it, without an exponent: three digits, or all of them before the decimal point; "1140", "5.2",
+// A rate as text without an exponent: three significant digits, or all digits before the decimal point; "1140", "5.2",
 // "0.042".
 std::string rate_text(double rate);
 

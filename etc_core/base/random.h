@@ -1,9 +1,9 @@
 // Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as
 // 1, 2, 3", SC 2011).
 //
-// A number is a pure function of a key and a counter: nothing is drawn "next", so recomputation, any thread count, any
-// batch neighbour and a resumed run see the same numbers. Header-only, C++17 and constexpr, because kernels of every
-// backend use it.
+// A number is a pure function of a key and a counter; there is no generator state. So the numbers do not depend on
+// recomputation, thread count, the other examples of the batch, or on resuming a run. Header-only, C++17 and constexpr,
+// because kernels of every backend use it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace etc {
 
 using Philox4 = std::array<std::uint32_t, 4>;
 
-// What the rounds are made of; philox-inl.h has them in vectors.
+// Constants of the rounds; philox-inl.h has the vector version.
 inline constexpr int kPhiloxRounds = 10;
 inline constexpr std::uint32_t kPhiloxMultiplier0 = 0xD2511F53u, kPhiloxMultiplier1 = 0xCD9E8D57u;
 inline constexpr std::uint32_t kPhiloxKeyStep0 = 0x9E3779B9u, kPhiloxKeyStep1 = 0xBB67AE85u;

@@ -14,15 +14,15 @@ namespace etc {
 
 namespace {
 
-// Registers of AVX-512 and AMX alone take 11 KB of it.
+// The registers of AVX-512 and AMX alone take 11 KB of it.
 constexpr long kLeastStackBytes = 65536;
 
-// A thread's stack for handlers; given back before its memory is.
+// A thread's stack for signal handlers; deregistered before its memory is freed.
 class SignalStack : NotCopied {
  public:
   SignalStack() {
     stack_t own{};
-    if (::sigaltstack(nullptr, &own) == 0 && (own.ss_flags & SS_DISABLE) == 0) return;  // somebody's, who keeps it
+    if (::sigaltstack(nullptr, &own) == 0 && (own.ss_flags & SS_DISABLE) == 0) return;  // one is already set
     const auto bytes = static_cast<std::size_t>(std::max(kLeastStackBytes, 4 * ::sysconf(_SC_MINSIGSTKSZ)));
     memory_ = std::make_unique<char[]>(bytes);
     own = {};

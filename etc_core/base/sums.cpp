@@ -3,7 +3,7 @@
 namespace etc {
 
 double sum_of_squares(const float* values, std::int64_t n) {
-  constexpr std::int64_t kLanes = 8;  // running sums side by side: what lets the compiler use vectors
+  constexpr std::int64_t kLanes = 8;  // independent sums, so that the compiler can use vectors
   double lanes[kLanes] = {};
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {

@@ -1,4 +1,4 @@
-// Sums in a fixed order: what norms are made of.
+// Sums in a fixed order, used for norms.
 #pragma once
 
 #include <cstdint>

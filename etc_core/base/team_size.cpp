@@ -8,7 +8,7 @@ bool TeamSize::is_short(const Kind& kind) {
   return kind.run && kind.usual < kShort;
 }
 
-// An entry of a full neighbourhood makes room: what it knew is learned again.
+// If all kNear entries are occupied by other kinds, the first one is replaced.
 TeamSize::Kind* TeamSize::find(std::uint64_t key) {
   Kind* const first = &kinds_[key % (kinds_.size() - kNear)];
   Kind* const found =
@@ -31,8 +31,8 @@ int TeamSize::begin(std::uint64_t kind, int most, std::int64_t now) {
 void TeamSize::end(std::int64_t now) {
   Kind& kind = *kind_;
   const std::int64_t time = now - start_;
-  // One thread that is kept from its processor makes any loop long: the fast ones tell its size. On fewer threads than
-  // all a loop says how long it takes at least.
+  // A single thread without a processor makes any loop long, so the fast runs show the loop's size. A run on fewer
+  // threads gives a lower bound for the time on all threads.
   const std::int64_t on_all = time * threads_ / most_;
   kind.usual = kind.run && on_all > kind.usual ? kind.usual + (on_all - kind.usual) / kSlowRise : on_all;
   kind.run = true;

@@ -1,10 +1,10 @@
-// On how many threads short loops run: on as many as make them fast, found by trying.
+// Chooses the number of threads for short loops by measuring which number is fastest.
 //
-// A second processor is not always a gain. It may be the same core's other hardware thread, a core so far away that
-// passing a layer's rows costs more than computing them, or wanted by other programs, for whose time slice the loop then
-// waits. No counter of the system tells all of this, the loops' own times do. So now and then a few milliseconds of
-// short loops run on half or twice the threads, and the count whose loops take less time is kept. Results do not
-// depend on it (parallel.h).
+// A second processor does not always help. It may be the other hardware thread of the same core, a core so far away
+// that moving a layer's rows costs more than computing them, or in use by other programs, so that the loop waits for
+// their time slices. No counter of the system shows all of this, but the loops' own times do. So now and then a few
+// milliseconds of short loops run on half or twice the threads, and the number with the shorter time is kept. Results
+// do not depend on it (parallel.h).
 #pragma once
 
 #include <array>
@@ -21,21 +21,22 @@ class TeamSize {
   // The loop is over.
   void end(std::int64_t now);
 
-  // Loops that take longer on all threads always run on all of them: trying costs too much, and waiting is little.
+  // Loops that take longer on all threads always run on all of them: trials would cost too much, and waiting is a small
+  // part of their time.
   static constexpr std::int64_t kShort = 2'000'000;
   static constexpr std::int64_t kWarmUp = 1'000'000;  // time of a trial's first loops: threads wake up, caches fill
-  static constexpr std::int64_t kTrial = 5'000'000;   // and of those that it compares
+  static constexpr std::int64_t kTrial = 5'000'000;   // time of the trial's loops that are compared
   static constexpr std::int64_t kFirstPause = 100'000'000;      // before the first trial and after a change
   static constexpr std::int64_t kLongestPause = 2'000'000'000;  // pauses double as long as trials change nothing
-  static constexpr double kGain = 0.95;                         // time by which another count has to be better
+  static constexpr double kGain = 0.95;                         // another count is kept below this share of the time
 
  private:
-  // What is known of one kind of loop.
+  // Measurements of one kind of loop.
   struct Kind {
     std::uint64_t key = 0;
-    bool run = false;                   // at any count
-    std::int64_t usual = 0;             // nanoseconds on all threads: of the fastest lately
-    std::int64_t loops = 0, total = 0;  // at the present count, nanoseconds
+    bool run = false;                   // has run before, on any number of threads
+    std::int64_t usual = 0;             // nanoseconds on all threads, of the fastest recent loops
+    std::int64_t loops = 0, total = 0;  // number and nanoseconds of loops on the current number of threads
   };
 
   static bool is_short(const Kind& kind);
@@ -45,22 +46,22 @@ class TeamSize {
   void finish_trial(std::int64_t now);
 
   static constexpr std::int64_t kKnown = 4;     // loops of a kind before its mean is used
-  static constexpr std::int64_t kSlowRise = 8;  // the share of a longer time that counts
-  static constexpr std::int64_t kMean = 64;     // and after which older ones count half
+  static constexpr std::int64_t kSlowRise = 8;  // of a longer time, 1/kSlowRise of the difference is added
+  static constexpr std::int64_t kMean = 64;     // loops after which the older ones count half in the mean
 
-  static constexpr std::size_t kNear = 8;  // places a kind may have
+  static constexpr std::size_t kNear = 8;  // table entries in which a kind may be stored
   std::array<Kind, 1024> kinds_{};
   int most_ = 0, size_ = 0;
-  int trial_ = 0;         // threads of the trial under way; 0: none
-  bool upwards_ = false;  // the next trial, where both ways are open
+  int trial_ = 0;         // threads of the current trial; 0: none
+  bool upwards_ = false;  // whether the next trial uses more threads, if both directions are possible
   std::int64_t next_trial_ = 0, pause_ = kFirstPause;
   double expected_ = 0, measured_ = 0;  // nanoseconds of the trial's loops: at size_, at trial_
-  std::int64_t warmed_up_ = 0;          // of its first ones
+  std::int64_t warmed_up_ = 0;          // nanoseconds of the trial's warm-up loops
 
-  // The loop under way.
+  // The current loop.
   Kind* kind_ = nullptr;
   int threads_ = 0;
-  bool tried_ = false;  // it is one of the trial's
+  bool tried_ = false;  // the loop belongs to a trial
   std::int64_t start_ = 0;
 };
 

@@ -27,7 +27,7 @@ namespace etc {
 
 namespace {
 
-// bench/RESULTS.md, "Threads that wait": a few microseconds always; longer while nobody else wants the processor.
+// bench/RESULTS.md, "Threads that wait": spin a few microseconds, longer while no other program wants the processor.
 constexpr std::int64_t kSpins = 200;
 constexpr std::chrono::microseconds kLongWait{1000};
 constexpr std::int64_t kLooksPerClock = 20;
@@ -43,7 +43,7 @@ void pause_processor() {
 #endif
 }
 
-// Looks `spins` times whether done().
+// Polls done() up to `spins` times.
 template <typename Done>
 bool spin(std::int64_t spins, Done&& done) {
   for (std::int64_t i = 0; i < spins; ++i) {
@@ -53,8 +53,8 @@ bool spin(std::int64_t spins, Done&& done) {
   return done();
 }
 
-// Whether done() before the thread has to sleep: looks `spins.looks` times, then, where that is allowed and no other
-// program wants this processor, for kLongWait.
+// Spins until done() is true; false if the thread should sleep instead. Polls `spins.looks` times, then, if allowed and
+// no other program wants this processor, for kLongWait.
 template <typename Done>
 bool spin(WaitSpins spins, Done&& done) {
   if (spin(spins.looks, done)) return true;
@@ -70,9 +70,9 @@ bool spin(WaitSpins spins, Done&& done) {
 
 std::atomic<ThreadTeam*> g_team{nullptr};
 
-// Teams are never destroyed: workers sleep on them until the process ends.
+// Pools are never destroyed, because workers sleep on their members until the process ends.
 bool make_team() {
-  // A child has no workers, whatever they were doing.
+  // A forked child has no worker threads, so it gets a new pool.
   ::pthread_atfork(nullptr, nullptr, [] { g_team.store(new ThreadTeam); });
   g_team.store(new ThreadTeam);
   return true;
@@ -88,7 +88,7 @@ bool says_false(const char* value) {
   return text == "false";
 }
 
-// GOMP_SPINCOUNT: a number with, perhaps, a letter k, M, G or T; or "infinity". -1: not one.
+// GOMP_SPINCOUNT: a number with an optional letter k, M, G or T; or "infinity". -1: not valid.
 std::int64_t parse_spin_count(std::string text) {
   std::erase(text, ' ');
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -137,7 +137,7 @@ bool ThreadTeam::run(int threads, std::int64_t tasks, void* context, Call call) 
   if (fixed) {
     run_on(threads);
   } else {
-    // Loops of one kind: of one place in the program, with half to twice as many tasks.
+    // Loops of one kind come from one place in the program and have a similar number of tasks (same power of two).
     const auto place = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(call));
     const auto magnitude = static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(tasks)));
     const std::uint64_t mixed = (place ^ magnitude << 48) * 0x9e3779b97f4a7c15u;
@@ -163,8 +163,8 @@ void ThreadTeam::run_on(int threads) {
   wait_for_workers();
 }
 
-// Thread n's share are the tasks n*tasks/threads …: loops over the same rows, one after the other, find them in the
-// cache of the processor that wrote them.
+// Thread n's share are the tasks n*tasks/threads …, so that successive loops over the same rows find them in the cache
+// of the processor that wrote them.
 void ThreadTeam::share(int threads) {
   if (std::ssize(shares_) < threads) shares_ = std::vector<Share>(static_cast<std::size_t>(threads));
   sharing_ = threads;
@@ -175,7 +175,7 @@ void ThreadTeam::share(int threads) {
   }
 }
 
-// A task of `thread`'s own share, from its front, else one from another's back; -1: there are none left.
+// Takes a task from the front of `thread`'s own share, else from the back of another share; -1: there are none left.
 std::int64_t ThreadTeam::take(int thread) {
   for (int n = 0; n < sharing_; ++n) {
     std::atomic<std::uint64_t>& tasks = shares_[static_cast<std::size_t>((thread + n) % sharing_)].tasks;
@@ -189,7 +189,7 @@ std::int64_t ThreadTeam::take(int thread) {
   return -1;
 }
 
-// Runs tasks of the loop under way until there are none left.
+// Runs tasks of the current loop until there are none left.
 void ThreadTeam::work(int thread) {
   set_flush_to_zero();
   t_thread = thread;
@@ -215,7 +215,7 @@ void ThreadTeam::wait_for_workers() {
   left_.wait(lock, all_left);
 }
 
-// Workers that cannot be had are done without.
+// Starts missing workers. If the system refuses more threads, the pool continues with those it has.
 void ThreadTeam::grow(int workers) {
   static const int processors = usable_processors();
   static const char* const spin_count = std::getenv("GOMP_SPINCOUNT");
@@ -223,7 +223,7 @@ void ThreadTeam::grow(int workers) {
   const WaitSpins spins = spins_before_sleep(workers + 1, processors, spin_count, wait_policy);
   looks_.store(spins.looks, std::memory_order_relaxed);
   longer_.store(spins.longer, std::memory_order_relaxed);
-  const SignalsBlocked blocked;  // of the workers
+  const SignalsBlocked blocked;  // inherited by the workers
   try {
     for (; workers_ < workers; ++workers_) std::thread([this] { serve(); }).detach();
   } catch (const std::system_error&) {
@@ -233,7 +233,7 @@ void ThreadTeam::grow(int workers) {
 void ThreadTeam::wake(int workers) {
   const int sleeping = sleeping_.load();
   if (sleeping == 0) return;
-  { const std::lock_guard lock(mutex_); }  // whoever has counted itself sleeps, or will see the loop
+  { const std::lock_guard lock(mutex_); }  // every worker in `sleeping` now waits, or will see the new loop
   if (sleeping <= workers) return loop_.notify_all();
   for (int i = 0; i < workers; ++i) loop_.notify_one();
 }
@@ -251,7 +251,7 @@ void ThreadTeam::serve() {
   }
 }
 
-// The state with an open loop of another number than `seen`.
+// Waits for an open loop whose number is not `seen`; returns the state.
 std::uint64_t ThreadTeam::wait_for_loop(std::uint64_t seen) {
   std::uint64_t state = 0;
   const auto new_loop = [&] {
@@ -266,7 +266,7 @@ std::uint64_t ThreadTeam::wait_for_loop(std::uint64_t seen) {
   return state;
 }
 
-// The worker's number in the loop that `state` shows, from 1 on; 0: it is over, or has all the workers it wants.
+// Joins the loop of `state`. Returns the worker's index in it, from 1 on; 0: the loop is over or has enough workers.
 int ThreadTeam::join(std::uint64_t state) {
   const std::uint64_t number = state / kNumber;
   while ((state & kOpen) != 0 && state / kNumber == number) {
@@ -280,7 +280,7 @@ int ThreadTeam::join(std::uint64_t state) {
 void ThreadTeam::leave() {
   const std::uint64_t before = state_.fetch_sub(kActive);
   if ((before & kCount) != 1 || (before & kOpen) != 0) return;
-  { const std::lock_guard lock(mutex_); }  // the caller sleeps, or will see that all have left
+  { const std::lock_guard lock(mutex_); }  // the caller now waits, or will see that all workers have left
   left_.notify_one();
 }
 

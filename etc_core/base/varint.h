@@ -16,8 +16,8 @@ inline void append_varint(std::string& bytes, std::uint64_t value) {
   bytes += static_cast<char>(value);
 }
 
-// Takes one off the front of the bytes; none, and the bytes as they were, where they end within it or it has more than
-// 64 bits.
+// Removes a number from the front of the bytes. Returns nullopt, and leaves the bytes unchanged, if they end within the
+// number or it has more than 64 bits.
 inline std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes.size() && i < kLongestVarint; ++i) {

@@ -3,7 +3,7 @@
 
 namespace etc {
 
-// "0.1.0". Files that one release leaves for a later call of its own (parts of a preparation, say) are kept apart by it.
+// "0.1.0". Intermediate files (such as parts of a preparation) contain it, so that another release does not reuse them.
 const char* program_version();
 
 }  // namespace etc

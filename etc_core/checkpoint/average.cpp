@@ -23,8 +23,8 @@ namespace {
 constexpr const char* kWeights = "model.safetensors";
 using Readers = std::vector<std::unique_ptr<TensorFileReader>>;
 
-// What a mean is of: the encoder with its defaults written out, so that files of other versions compare by what they mean;
-// the task, and the vocabulary that rows of the tables belong to.
+// The properties in which averaged models must agree: the encoder with all defaults filled in, so that files of
+// different versions compare by their meaning; the task; and the vocabulary to which rows of the tables belong.
 std::map<std::string, std::string> described(const fs::path& model) {
   const Json config = read_model_config(model);
   const std::string where = "config: " + (model / "config.json").string() + ": model";

@@ -59,9 +59,9 @@ std::shared_ptr<const std::byte> InputFile::map(std::uint64_t begin, std::uint64
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) fail(path_.string(), "cannot read its size: {}", std::strerror(errno));
   require(begin, size, static_cast<std::uint64_t>(status.st_size));
-  const std::uint64_t before = begin % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));  // mappings are whole pages
+  const std::uint64_t before = begin % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));  // maps start at a page
   const std::size_t length = before + size;
-  // All pages at once: one by one each costs a fault.
+  // MAP_POPULATE maps all pages at once instead of one page fault per page.
   void* const mapped =
       ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_POPULATE, descriptor_, static_cast<off_t>(begin - before));
   if (mapped == MAP_FAILED) return nullptr;

@@ -23,11 +23,11 @@ class InputFile : NotCopied {
   void read(std::uint64_t begin, std::uint64_t size, void* out) const;
   // At most `size` bytes: fewer at the file's end.
   std::string read_up_to(std::uint64_t begin, std::uint64_t size) const;
-  // `size` > 0 bytes from `begin` on as read-only memory (mmap, private), which outlives this object: until the last
-  // handle is gone; null where the system does not map it (a file system without mmap, no address space left). Throws
-  // Error when the file did not hold them when it was opened, or holds fewer by now. While it is mapped nobody may
-  // shorten the file or write into it: what was changed may be seen, and reading what was cut off is a SIGBUS. Replacing
-  // the file by another of its name (rename, as all writers here do) changes nothing.
+  // Maps `size` > 0 bytes from `begin` on as read-only memory (mmap, private), which may outlive this object and lives
+  // until the last handle is gone. Null if the system cannot map it (a file system without mmap, no address space
+  // left). Throws Error when the file did not hold these bytes when it was opened, or does not any more. While it is
+  // mapped, the file must not be shortened or written: changes may become visible, and reading a part that was cut off
+  // raises SIGBUS. Replacing the file by rename, as all writers of this project do, has no effect on the mapping.
   std::shared_ptr<const std::byte> map(std::uint64_t begin, std::uint64_t size) const;
 
  private:

@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::string_view kEncoderPrefix = "etc_document_bert/";
 constexpr std::string_view kPositionPrefix = "position_emb_lookup_";
-constexpr std::string_view kDensePrefixes[] = {"bert/embeddings/", "bert/encoder/"};  // the pooler is a head's
+constexpr std::string_view kDensePrefixes[] = {"bert/embeddings/", "bert/encoder/"};  // the pooler counts as a head
 constexpr std::string_view kSeq2SeqPrefixes[] = {"seq2seq/embeddings/tokens", "seq2seq/embeddings/source",
-                                                 "seq2seq/encoder/"};  // the decoder reads the encoder, as a head
+                                                 "seq2seq/encoder/"};  // the decoder counts as a head
 constexpr std::string_view kPretrainingPrefixes[] = {"cls/predictions/", "cls/seq_relationship/", "cls/cpc/",
                                                      "bert/pooler/"};
 
@@ -38,7 +38,7 @@ bool begins_with_one_of(std::string_view name, std::span<const std::string_view>
                      [&](std::string_view prefix) { return begins_with(name, prefix); });
 }
 
-// The name under which the file has the parameter, or empty.
+// The parameter's name in the file, or empty.
 std::string name_in_file(const TensorFileReader& file, const std::string& name) {
   if (file.has(name)) return name;
   if (begins_with(name, kPositionPrefix)) {
@@ -57,10 +57,10 @@ std::string element_text(const std::vector<std::int64_t>& shape, std::int64_t in
   return shape_text(position);
 }
 
-// All exponent bits set means nan or infinity. Counting instead of stopping at the first lets the loop be vectors.
+// All exponent bits set means nan or infinity. Counting instead of stopping at the first lets the compiler vectorise.
 bool are_finite(const float* numbers, std::int64_t count) {
   std::int64_t bad = 0;
-  constexpr std::int64_t kBlock = 1 << 16;  // 32-bit counters are the wider vectors
+  constexpr std::int64_t kBlock = 1 << 16;  // small enough for 32-bit counters, of which a vector holds more
   for (std::int64_t first = 0; first < count && bad == 0; first += kBlock) {
     const std::int64_t end = std::min(count, first + kBlock);
     std::uint32_t bad_here = 0;
@@ -98,7 +98,7 @@ void require_finite(const std::string& where, const Parameter& parameter) {
 
 void fill_parameters(const std::string& where, std::vector<std::pair<Parameter*, std::string>> sources,
                      const std::function<void(const std::string&, float*, const NumbersRead&)>& read) {
-  // The largest first, so that no thread is left alone with the token table at the end.
+  // The largest first, so that the other threads do not have to wait for the token table at the end.
   std::stable_sort(sources.begin(), sources.end(),
                    [](const auto& a, const auto& b) { return a.first->size() > b.first->size(); });
   parallel_for(static_cast<std::int64_t>(sources.size()), [&](std::int64_t i) {
@@ -121,7 +121,7 @@ Json read_model_config(const std::filesystem::path& folder) {
 
 namespace {
 
-// Of section "data"; "" where it says none.
+// A text in section "data"; "" if missing.
 std::string text_in_data(const Json& config, const char* key) {
   if (!config.is_object() || !config.contains("data") || !config["data"].is_object()) return "";
   const Json text = config["data"].value(key, Json());
@@ -142,7 +142,7 @@ std::vector<std::string> own_files(const std::filesystem::path& folder) {
   try {
     return vocabulary_names(read_json_file(folder / "config.json"));
   } catch (const Error&) {
-    return {};  // damaged: nothing in the folder is known to be ours
+    return {};  // damaged: no file in the folder is known to belong to the program
   }
 }
 
@@ -173,7 +173,7 @@ void write_model(const std::filesystem::path& folder, const Json& config, const 
     if (!parameter->value) fail("checkpoint", "{} has no value to save", parameter->name);
     file.add(parameter->name, parameter->value);
   }
-  file.set_metadata("format", "pt");  // what other readers of safetensors expect; numbers are plain row-major
+  file.set_metadata("format", "pt");  // expected by other readers of safetensors; numbers are plain row-major
   file.set_metadata("etc_version", program_version());
   for (const auto& [key, name] : {std::pair{"content_sha256", "data_sha256"}, {"vocab_sha256", "vocab_sha256"}}) {
     const std::string hash = text_in_data(config, key);
@@ -193,14 +193,14 @@ void save_model(const std::filesystem::path& folder, const Json& config, const P
 
 namespace {
 
-// Whether the shapes are the same but for the first size.
+// Whether the shapes differ only in the first size.
 bool rows_differ_alone(const Parameter& parameter, const TensorEntry& entry) {
   const std::vector<std::int64_t>& own = parameter.shape;
   return own.size() == entry.shape.size() && !own.empty() &&
          std::equal(own.begin() + 1, own.end(), entry.shape.begin() + 1);
 }
 
-// The rows of the file that a parameter of another number of rows takes; empty: none are chosen, or they cannot be.
+// The file's rows for a parameter with another number of rows; empty: none are chosen, or the choice is not valid.
 std::vector<std::int64_t> chosen_rows(const RowChoice& rows, const Parameter& parameter, const TensorEntry& entry) {
   const std::vector<std::int64_t>& own = parameter.shape;
   if (!rows || !rows_differ_alone(parameter, entry)) return {};
@@ -220,19 +220,19 @@ void read_rows(const TensorFileReader& file, const std::string& name, const std:
   for (const std::int64_t row : rows) out = std::copy_n(stored.data() + row * width, width, out);
 }
 
-// The configuration in the file's folder. Nothing where it is of another kind, absent, or not ours.
+// The configuration in the file's folder; nullopt if it is of another kind, absent, or not of this program.
 std::optional<DenseConfig> dense_config_beside(const TensorFileReader& file) {
   try {
     const ModelConfig config = read_encoder_config(file.path().parent_path());
     if (const auto* const dense = dynamic_cast<const DenseConfig*>(&*config)) return *dense;
   } catch (const Error&) {
-    // What it is read for is another error's hint.
+    // Ignored: the configuration is only needed for a hint in another error's message.
   }
   return std::nullopt;
 }
 
-// Why a table of relative positions has another shape, as far as the configuration beside the file tells. resizing:
-// resize_relative was given.
+// A hint why a table of relative positions has another shape, from the configuration beside the file. resizing: the
+// option resize_relative was given.
 std::string position_hint(const TensorFileReader& file, const Parameter& parameter, const TensorEntry& entry,
                           bool resizing) {
   if (!is_position_table(parameter.name)) return "";
@@ -255,7 +255,7 @@ std::string position_hint(const TensorFileReader& file, const Parameter& paramet
 
 using ParameterSources = std::vector<std::pair<Parameter*, std::string>>;  // parameter, name in the file
 
-// What load_parameters() fills from where. Parameters that take chosen rows are filled already.
+// The parameters that load_parameters() fills, and their names in the file. Fills parameters with chosen rows itself.
 ParameterSources matched(const TensorFileReader& file, ParameterSet& parameters, Match match, const RowChoice& rows) {
   const std::string where = in_message(file.path());
   ParameterSources pairs;

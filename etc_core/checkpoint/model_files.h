@@ -20,8 +20,8 @@ namespace etc {
 
 // Which tensors of model and file must correspond.
 enum class Match {
-  exact,    // every parameter is in the file, every tensor of the file is a parameter
-  encoder,  // so for the encoder's tensors; heads are left as they are, in the model and in the file
+  exact,    // every parameter must be in the file, every tensor of the file must be a parameter
+  encoder,  // the same for the encoder's tensors only; heads of model and file are ignored
 };
 
 // The whole config.json of a model directory. Throws UsageError when it has no section "model".
@@ -29,67 +29,68 @@ Json read_model_config(const std::filesystem::path& folder);
 
 // Its section "model", strict and validated.
 ModelConfig read_encoder_config(const std::filesystem::path& folder);
-// The same of a model that must be an ETC.
+// The same for a model that must be an ETC.
 EtcConfig read_etc_config(const std::filesystem::path& folder);
 
-// In an exported folder: section "data" of the model's config.json, where it names a vocabulary.
+// A file in an exported folder: section "data" of the model's config.json, if that names a vocabulary.
 inline constexpr const char* kExportFile = "export.json";
 
-// The names that the files of the vocabulary beside a model may have, as its config.json (or kExportFile) says it: none
-// when it says none; with a byte-level vocabulary there may be its merges, too.
+// Possible names of the vocabulary files beside a model, according to its config.json (or kExportFile): none if it
+// names none; a byte-level vocabulary may also have its merges.
 std::vector<std::string> vocabulary_names(const Json& config);
 
-// The names of files in a model folder that are the program's and that it does not write each time: the vocabulary its
-// config.json names. Empty where there is no model. For AtomicFolder.
+// Names of files in a model folder that belong to the program but are not written at every save: the vocabulary named
+// by its config.json. Empty if there is no model. For AtomicFolder.
 std::vector<std::string> own_files(const std::filesystem::path& folder);
 
-// Whether the tensor belongs to the encoder, by its name of etc-core 12.2 or 12.3 or, of an encoder-decoder, seq2seq/layers.h;
-// everything else is a head's, a decoder's or a stranger's.
+// Whether the tensor belongs to the encoder, by its name of etc-core 12.2 or 12.3 or, of an encoder-decoder,
+// seq2seq/layers.h; everything else belongs to a head, a decoder or another program.
 bool is_encoder_tensor(std::string_view name);
 
-// Whether the tensor belongs to a head of pre-training (pretraining 1.4, 2.4). Such names mean the same in every model that
-// has them; those of other heads do not ("output_weights").
+// Whether the tensor belongs to a head of pre-training (pretraining 1.4, 2.4). Such names mean the same in every model
+// that has them; those of other heads do not ("output_weights").
 bool is_pretraining_tensor(std::string_view name);
 
 // Throws Error "<where>: <name> <shape>: expected finite weights, …" with the first element that is nan or infinite.
 void require_finite(const std::string& where, const Parameter& parameter);
 
-// Fills each parameter with the numbers that read(name, out, seen) gives for the name beside it: several parameters at
-// once, so on several threads. `read` tells `seen` of the numbers as they come (tensor_file.h): they are searched while
-// the processor's cache holds them. Throws as require_finite.
+// Fills each parameter by calling read(name, out, seen) with the name beside it, for several parameters at once on
+// several threads. `read` must pass the numbers to `seen` as they are read (tensor_file.h), so that they are checked
+// while they are in the processor's cache. Throws like require_finite.
 void fill_parameters(const std::string& where, std::vector<std::pair<Parameter*, std::string>> sources,
                      const std::function<void(const std::string& name, float* out, const NumbersRead& seen)>& read);
 
 // Files that belong to a model beside its weights, such as its vocabulary: name → bytes.
 using MoreFiles = std::map<std::string, std::string>;
 
-// Writes config.json, model.safetensors and `more` into an existing folder (of an AtomicFolder, say). `config` is the
-// whole document with its section "model". Parameters without a value are an Error. `written`: TensorFileWriter::write.
+// Writes config.json, model.safetensors and `more` into an existing folder (such as an AtomicFolder's). `config` is the
+// whole document with its section "model". Throws Error for parameters without a value. `written`: see
+// TensorFileWriter::write.
 void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                  const MoreFiles& more = {}, const std::function<void(std::int64_t tensors)>& written = {});
 
-// Replaces or makes the model directory in one step. What somebody put into it stays, an older vocabulary of the
-// model's own does not.
+// Creates or atomically replaces the model directory. Files that somebody else put into it are kept; an older
+// vocabulary of the model is not.
 void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                 const MoreFiles& more = {});
 
 // Fills the parameters from a file of tensors (F32, F16, BF16), several at once. The position tables are found with and
 // without the model prefix (etc-core 12.2).
-// rows: of a parameter whose shape differs from the file's in its rows alone, which row of the file each row is; empty:
-//   the difference is an error. Null: every difference is.
+// rows: for a parameter whose shape differs from the file's only in the number of rows, returns the file's row for each
+//   row; an empty result makes the difference an error. Null: every difference is an error.
 // Errors: tensors that do not correspond (all of them listed by name and shape), other shapes, nan or inf (naming
 //   tensor and element). On an error some parameters may have been filled already.
 using RowChoice = std::function<std::vector<std::int64_t>(const Parameter& parameter)>;
 void load_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact,
                      const RowChoice& rows = {});
 
-// The same for inference: large tensors of F32 that lie on 64-byte lines, as our writer's do, are read where the file
-// has them (TensorFileReader::map_tensor), others are copied. Values are then read-only, and the file must not be
-// shortened or overwritten in place until they are gone.
+// The same for inference: large F32 tensors that are aligned to 64 bytes, as TensorFileWriter stores them, use the
+// mapped file (TensorFileReader::map_tensor), others are copied. Values are then read-only, and the file must not be
+// shortened or overwritten in place as long as they exist.
 void map_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact);
 
-// Fills those parameters of pre-training heads that the file has, and returns their names. Throws Error as
-// load_parameters where shapes differ or numbers are not finite.
+// Fills the parameters of pre-training heads that are in the file, and returns their names. Throws Error like
+// load_parameters when shapes differ or numbers are not finite.
 std::vector<std::string> load_pretraining_heads(const std::filesystem::path& file, ParameterSet& parameters);
 
 }  // namespace etc

@@ -28,7 +28,7 @@ bool is_our_bert(const fs::path& folder) {
   return writer != weights.metadata().end() && writer->second == kBertWriter;
 }
 
-// The configuration that makes a folder one of ours; nullopt: it is not.
+// The configuration that shows that this program wrote the folder; nullopt: it did not.
 std::optional<Json> configuration_of(const fs::path& folder) {
   if (!fs::exists(folder / "model.safetensors") && !fs::exists(folder / "model.ckpt.index")) return std::nullopt;
   try {
@@ -41,17 +41,17 @@ std::optional<Json> configuration_of(const fs::path& folder) {
   return std::nullopt;
 }
 
-// The vocabulary that the program put there, by its files' names: a trained model's configuration has it, or kExportFile.
+// Names of the vocabulary files that the program put there, from a trained model's configuration or kExportFile.
 std::vector<std::string> own_vocabulary_names(const fs::path& folder, const Json& config) {
   if (!fs::exists(folder / kExportFile)) return vocabulary_names(config);
   try {
     return vocabulary_names(read_json_file(folder / kExportFile));
   } catch (const Error&) {
-    return {};  // damaged: the vocabulary may be a person's
+    return {};  // damaged: the vocabulary may be the user's own file
   }
 }
 
-// The vocabulary, and what a run keeps beside one.
+// The vocabulary, and the other text files that a run keeps beside it.
 std::vector<std::string> own_text_files(const fs::path& folder, const Json& config) {
   std::vector<std::string> names = own_vocabulary_names(folder, config);
   if (names.empty() || fs::exists(folder / kExportFile)) return names;

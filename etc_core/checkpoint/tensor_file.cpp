@@ -19,11 +19,11 @@ static_assert(std::endian::native == std::endian::little, "tensor files are read
 
 namespace {
 
-// Room for a hundred thousand tensors. The format allows 100 MB, but a header can be written so that parsing it takes
-// twenty times its size in memory.
+// Enough for a hundred thousand tensors. The format allows 100 MB, but parsing a malicious header can take twenty times
+// its size in memory.
 constexpr std::uint64_t kMaxHeaderBytes = 16 << 20;
-constexpr std::uint64_t kLine = 64;               // what Tensor::adopt() asks for
-constexpr std::uint64_t kLeastMapped = 64 << 10;  // bytes: a copy of fewer costs less than a mapping
+constexpr std::uint64_t kLine = 64;               // the alignment that Tensor::adopt() requires
+constexpr std::uint64_t kLeastMapped = 64 << 10;  // bytes: copying fewer costs less than a mapping
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct DtypeInfo {
@@ -72,7 +72,7 @@ TensorEntry parse_entry(const std::string& where, const Json& json) {
   for (const Json& size : *shape) {
     if (!is_count(size)) fail(where, "shape: expected sizes >= 0, got {}", json_line(*shape));
     entry.shape.push_back(size.get<std::int64_t>());
-    // A later 0 would hide the overflow of the sizes before it, so check every product, also with 1 for each 0.
+    // A later 0 would hide the overflow of the sizes before it, so check every product, with 1 instead of each 0.
     if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(1, size.get<std::uint64_t>()), &bytes)) {
       fail(where, "shape: {} is too large", json_line(*shape));
     }
@@ -93,7 +93,7 @@ TensorEntry parse_entry(const std::string& where, const Json& json) {
   return entry;
 }
 
-// Throws Error unless the tensors fill the file's `bytes` of them, one behind the other.
+// Throws Error unless the tensors fill the file's `bytes` bytes of data without gaps or overlaps.
 template <typename Entries>
 void check_extents(const std::string& where, const Entries& entries, std::uint64_t bytes) {
   std::vector<std::pair<const TensorEntry*, const std::string*>> in_order;
@@ -227,7 +227,7 @@ Tensor TensorFileReader::map_tensor(std::string_view name, Purpose purpose) cons
   if (pages == nullptr) return {};
   const auto bytes = static_cast<std::int64_t>(round_up(what.end - what.begin, kLine));
   memory_ledger::charge(purpose, bytes);
-  // Tensors are handles on numbers that may be written; the mapping itself refuses it.
+  // A Tensor has no read-only form; the mapping itself is write-protected.
   auto* const numbers = const_cast<float*>(reinterpret_cast<const float*>(pages.get()));
   const auto give_back = [pages, ledger = memory_ledger::current(), purpose, bytes](float*) {
     memory_ledger::give_back(ledger, purpose, bytes);

@@ -1,8 +1,8 @@
 // Files of named tensors in the safetensors format: eight bytes with the header's length, a JSON header (name → dtype,
 // shape, byte range; "__metadata__" → strings), then the bytes of all tensors, little-endian and without gaps.
 //
-// The reader trusts nothing: header at most 16 MB, every range inside the file, ranges neither overlap nor leave
-// holes, sizes agree with dtype and shape, no name twice, nothing unknown in an entry.
+// The reader checks everything: header at most 16 MB, every range inside the file, ranges neither overlap nor leave
+// holes, sizes agree with dtype and shape, no name twice, no unknown key in an entry.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,16 @@ bool is_readable_float(StoredDtype dtype);
 // Widens `count` numbers of F16 or BF16.
 void widen_floats(StoredDtype dtype, const std::uint16_t* stored, std::int64_t count, float* out);
 
-// Told of numbers, or of stored bytes, as soon as they have come: blocks in order that the processor's cache still
-// holds.
+// Called with numbers, or stored bytes, as soon as they are read: blocks in order, still in the processor's cache.
 using NumbersRead = std::function<void(const float* numbers, std::int64_t count)>;
 using BytesRead = std::function<void(const char* bytes, std::uint64_t count)>;
 inline constexpr std::uint64_t kReadBlock = 256 << 10;  // bytes
-BytesRead of_floats(const NumbersRead& seen);           // where what is read are F32; empty stays empty
+BytesRead of_floats(const NumbersRead& seen);           // adapts `seen` to F32 bytes; empty stays empty
 
 struct TensorEntry {
   StoredDtype dtype = StoredDtype::f32;
   std::vector<std::int64_t> shape;
-  std::uint64_t begin = 0, end = 0;  // bytes behind the header
+  std::uint64_t begin = 0, end = 0;  // in bytes from the end of the header
 
   std::int64_t size() const;  // product of the shape
 };
@@ -56,17 +55,17 @@ class TensorFileReader {
   bool has(std::string_view name) const { return entries_.find(name) != entries_.end(); }
   const TensorEntry& entry(std::string_view name) const;  // throws when absent
 
-  // F32 as it is, F16 and BF16 widened; another dtype throws. `out` holds entry(name).size() numbers.
+  // Reads F32 unchanged, F16 and BF16 widened; another dtype throws. `out` holds entry(name).size() numbers.
   void read_floats(std::string_view name, float* out, const NumbersRead& seen = {}) const;
   Tensor read_tensor(std::string_view name, Purpose purpose) const;
 
-  // Whether the tensor can be used where it lies in the file: F32, on a 64-byte line, and worth a mapping of its own.
+  // Whether the tensor can be used directly in a mapped file: F32, aligned to 64 bytes, and large enough.
   bool is_mappable(std::string_view name) const;
-  // A mappable tensor as read-only memory (InputFile::map: nobody may shorten the file meanwhile), charged to the
-  // purpose as a copy would be: its pages count as memory of the process. Anything else is an Error.
+  // A mappable tensor as read-only memory (InputFile::map: the file must not be shortened meanwhile), charged to the
+  // purpose like a copy, because its pages count as memory of the process. Throws Error if it is not mappable.
   Tensor map_tensor(std::string_view name, Purpose purpose) const;
 
-  // The tensor's bytes as they lie in the file, end - begin of them.
+  // Reads the tensor's bytes as stored in the file, end - begin of them.
   void read_raw(std::string_view name, void* out, const BytesRead& seen = {}) const;
 
   // I64 and I32; U64 and U32.
@@ -80,9 +79,10 @@ class TensorFileReader {
   std::map<std::string, std::string> metadata_;
 };
 
-// Collects tensors, then writes them: those of whole 64-byte lines first, each set in the order in which they were
-// added. So they all begin on a line of their own, since the header ends on one; the format allows no gaps between
-// tensors. Numbers handed over as tensors or pointers are not copied: they must live until write().
+// Collects tensors, then writes them: those whose size is a multiple of 64 bytes first, then the others, each group in
+// the order in which they were added. Since the header also ends at a multiple of 64 bytes, the first group is aligned;
+// the format allows no gaps between tensors. Numbers passed as tensors or pointers are not copied and must live until
+// write().
 class TensorFileWriter {
  public:
   // Throws Error on a name used twice.
@@ -92,8 +92,8 @@ class TensorFileWriter {
   void add_u64(const std::string& name, std::vector<std::uint64_t> values);
   void set_metadata(const std::string& key, const std::string& text);
 
-  // Writes under a temporary name and renames into place. Equal contents give byte-equal files. `written` is called
-  // after each tensor with how many there are by now; what it throws stops the writing.
+  // Writes a temporary file and renames it into place. Equal contents give byte-equal files. `written` is called after
+  // each tensor with the number written so far; an exception from it stops the writing.
   void write(const std::filesystem::path& path, const std::function<void(std::int64_t tensors)>& written = {}) const;
 
  private:
@@ -103,7 +103,7 @@ class TensorFileWriter {
     std::vector<std::int64_t> shape;
     const void* data;
     std::uint64_t bytes;
-    std::shared_ptr<const void> owner;  // of numbers that were handed over by value
+    std::shared_ptr<const void> owner;  // keeps numbers alive that were passed by value
   };
   void add_item(Item item);
 

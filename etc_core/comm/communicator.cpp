@@ -12,7 +12,7 @@ namespace etc {
 
 namespace {
 
-// Adds the time it lives to `seconds`.
+// Adds the time from its construction to its destruction to `seconds`.
 class Stopwatch : NotCopied {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
@@ -95,7 +95,7 @@ std::string from_first(Communicator& processes, std::string_view own) {
 
 void broadcast(Communicator& processes, void* data, std::int64_t bytes) {
   const int rank = processes.rank();
-  // Before the round, ranks below `have` hold the bytes; each of them gives them to one more.
+  // Before each round, ranks below `have` hold the bytes; each of them sends them to one more rank.
   for (int have = 1; have < processes.size(); have *= 2) {
     std::vector<Outgoing> out;
     std::vector<Incoming> in;

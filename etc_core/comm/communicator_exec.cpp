@@ -1,6 +1,6 @@
-// The program as people call it is linked without MPI, whose libraries would cost every call of it some milliseconds.
-// Started as one of several processes it becomes its other self, which lies beside it and is linked with MPI: PROGRAM
-// becomes PROGRAM_mpi, with the same words.
+// The program that users call is linked without MPI, because MPI's libraries would add some milliseconds to every
+// start. If it is started as one of several processes, PROGRAM executes PROGRAM_mpi, which lies beside it and is linked
+// with MPI, with the same arguments.
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@ std::unique_ptr<Communicator> join_processes() {
          "process (or install libopenmpi-dev and openmpi-bin and configure with -DETC_MPI=ON)",
          other);
   }
-  std::string line = read_file("/proc/self/cmdline");  // words, a zero behind each
+  std::string line = read_file("/proc/self/cmdline");  // arguments, each terminated by a zero byte
   std::vector<char*> words;
   for (std::size_t at = 0; at < line.size(); at += std::strlen(line.data() + at) + 1) words.push_back(line.data() + at);
   words.push_back(nullptr);

@@ -1,11 +1,11 @@
-// Processes that MPI started, with MPI carrying the bytes. Needs MPI 3.
+// The communicator over MPI. Needs MPI 3.
 //
-// Transfers that go on beside the main thread's work have a thread, which looks after them: MPI moves most messages only
-// while somebody calls it. The two threads call it in turns (MPI_THREAD_SERIALIZED).
+// A background thread drives the transfers that run beside the main thread's work, because MPI makes progress on most
+// messages only while it is called. The two threads take turns in calling MPI (MPI_THREAD_SERIALIZED).
 //
-// Two things of MPI are avoided. Its reductions, since the order of their sums depends on the number of processes. And its
-// blocking calls: they poll without pause, which takes the processor from whoever is waited for when there are more
-// processes than processors.
+// Two features of MPI are avoided. Its reductions, since the order of their sums depends on the number of processes.
+// And its blocking calls: they poll without pause, and if there are more processes than processors, they take processor
+// time from the very process that is waited for.
 #include <mpi.h>
 
 #include <algorithm>
@@ -36,10 +36,10 @@ void check(int code, const char* call) {
   fail("MPI", "{}: {}", call, text);
 }
 
-// One call of MPI takes counts below 2^31.
+// Messages are split into pieces of this size, because one MPI call takes counts below 2^31.
 constexpr std::int64_t kLargest = std::int64_t{1} << 30;
 
-// Between two looks at what is on its way: long enough to take no processor from the work beside it.
+// Time between two polls of transfers in flight: long enough to take hardly any processor time from the computation.
 constexpr std::chrono::microseconds kPause{200};
 
 int world_rank() {
@@ -54,7 +54,7 @@ int world_size() {
   return size;
 }
 
-// MPI from its beginning to its end, which must enclose everything that uses it.
+// Initialises and finalises MPI; must outlive everything that uses MPI.
 class MpiSession {
  public:
   MpiSession() {
@@ -70,7 +70,7 @@ class MpiSession {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   }
   ~MpiSession() {
-    if (std::uncaught_exceptions() == 0) MPI_Finalize();  // else it would wait for processes that do not come
+    if (std::uncaught_exceptions() == 0) MPI_Finalize();  // after an error it would wait for processes that failed
   }
 };
 
@@ -98,7 +98,7 @@ class MpiTransfer : public Transfer {
     statuses_.resize(requests_.size());
   }
 
-  // Whether all have gone and come.
+  // Whether all messages are sent and received.
   bool test() {
     if (!done_) {
       int done = 0;
@@ -141,7 +141,7 @@ class MpiCommunicator : private MpiSession, public Communicator {
     mover_ = std::thread([this] { move_transfers(); });
   }
 
-  // Everybody is here before anybody leaves.
+  // gather() is a barrier: no process leaves before all have arrived here.
   ~MpiCommunicator() override {
     gather("");
     watch_.reset();
@@ -180,7 +180,7 @@ class MpiCommunicator : private MpiSession, public Communicator {
     wait_until([&] { return try_finish(transfer); });
   }
 
-  // The thread beside the main one: moves what is on its way. An error shows in the main thread's own calls.
+  // The background thread: drives transfers in flight. The main thread reports errors in its own calls.
   void move_transfers() {
     std::unique_lock lock(calls_);
     while (true) {
@@ -197,7 +197,7 @@ class MpiCommunicator : private MpiSession, public Communicator {
     }
   }
 
-  // Calls of MPI that the main thread makes.
+  // An MPI call by the main thread.
   template <typename Call>
   void locked(const Call& call, const char* name) {
     const std::lock_guard lock(calls_);
@@ -243,7 +243,7 @@ class MpiCommunicator : private MpiSession, public Communicator {
   }
 
   std::unique_ptr<FaultWatch> watch_;
-  std::mutex calls_;  // of MPI, and what follows
+  std::mutex calls_;  // guards MPI calls and the members below
   std::condition_variable changed_;
   std::vector<std::shared_ptr<MpiTransfer>> moving_;
   bool leaving_ = false;
@@ -256,7 +256,7 @@ std::unique_ptr<Communicator> join_processes() {
   try {
     return std::make_unique<MpiCommunicator>();
   } catch (const Error& error) {
-    // There is no watch yet that could tell the others.
+    // No fault watch exists yet that could tell the other processes.
     std::fprintf(stderr, "%s\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
     throw;

@@ -15,7 +15,8 @@ class DeviceRounds::Round : public Transfer {
   Round(int tag, std::span<const Outgoing> out, std::span<const Incoming> in, std::shared_ptr<const void> memory)
       : tag_(tag), out_(out.begin(), out.end()), in_(in.begin(), in.end()), memory_(std::move(memory)) {}
 
-  // Tells everybody that this process has started the round, with a letter for each message to them.
+  // Tells all peers that this process has started the round, with one letter per message: '1' with content, '0'
+  // without.
   void tell(Communicator& processes, DeviceLink& link) {
     ready_ = link.mark();
     const auto count = static_cast<std::size_t>(processes.size());
@@ -36,7 +37,7 @@ class DeviceRounds::Round : public Transfer {
     told_ = processes.start(tag_, out, in, contents_);
   }
 
-  // Whether all others have told this process.
+  // Whether all other processes have announced that they started the round.
   bool started_everywhere(Communicator& processes) { return processes.done(*told_); }
 
   void carry(DeviceLink& link) {
@@ -106,7 +107,7 @@ void DeviceRounds::announce(int tag) {
   processes_.start(kOrderTag, out, {}, said);
 }
 
-// Of several rounds of one tag the one that was started first.
+// Moves the announced round from waiting_ to next_; of several rounds of one tag, the one that was started first.
 void DeviceRounds::take_next(int tag) {
   const auto found = std::find_if(waiting_.begin(), waiting_.end(), [tag](const auto& r) { return r->tag() == tag; });
   if (found == waiting_.end()) fail("device link", "round {} is next in other processes and not started here", tag);

@@ -1,13 +1,13 @@
-// Rounds of messages between devices that may be started in any order, over a link that wants one order.
+// Rounds of messages between devices: processes may start them in any order, while the link requires one common order.
 //
-// A device works off its messages one after the other, and a message waits for its other side. So if one process began
-// with round a and another with round b, both would wait for ever. Therefore
+// A device processes its messages one after the other, and each message waits for its peer. So if one process began
+// with round a and another with round b, both would wait for ever (deadlock). Therefore
 //
-//   every process    starts a round ─▶ tells the others, and which of its messages have content    (on the hosts)
-//   the first one    once all have told it of a round: says that this round is next                (on the hosts)
-//   every process    gives its device the rounds in that order                                     (device to device)
+//   every process    starts a round ─▶ tells the others so, and which of its messages have content (on the hosts)
+//   the first one    once all have told it of a round: announces this round as the next one        (on the hosts)
+//   every process    gives its device the rounds in the announced order                            (device to device)
 //
-// A round that is said to be next has been started everywhere, so no device waits for a host that waits for it.
+// An announced round has been started in every process, so a device never waits for a host that waits for the device.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ class DeviceRounds : NotCopied {
   DeviceRounds(Communicator& processes, std::unique_ptr<DeviceLink> link);
   ~DeviceRounds();
 
-  // As Communicator::start, but that pointers are the device's and every process starts a round of this tag: all messages
-  // of one process to another are in one round, and both list them in the same order. Begins after what the device has
-  // been given so far. A round goes on only within the calls of this class.
+  // As Communicator::start, with two differences: pointers are to device memory, and every process must start a round
+  // of this tag. All messages from one process to another are in one round, and both list them in the same order. The
+  // messages start after the work queued on the device so far. A round proceeds only within the calls of this class.
   std::shared_ptr<Transfer> start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
                                   std::shared_ptr<const void> memory);
   bool done(Transfer& transfer);
@@ -40,7 +40,7 @@ class DeviceRounds : NotCopied {
 
  private:
   class Round;
-  struct Announcement {  // of the round that is next, to this process
+  struct Announcement {  // received by this process: the tag of the next round
     std::shared_ptr<std::int32_t> tag = std::make_shared<std::int32_t>(0);
     std::shared_ptr<Transfer> transfer;
   };
@@ -50,14 +50,14 @@ class DeviceRounds : NotCopied {
 
   Communicator& processes_;
   const std::unique_ptr<DeviceLink> link_;
-  std::deque<std::shared_ptr<Round>> waiting_;  // started here, in this order
-  std::deque<Announcement> announcements_;      // that will come, one for each round
-  std::deque<std::shared_ptr<Round>> next_;     // in the order of all processes
+  std::deque<std::shared_ptr<Round>> waiting_;  // started here and not announced yet, in the order of their starts
+  std::deque<Announcement> announcements_;      // expected, one for each round
+  std::deque<std::shared_ptr<Round>> next_;     // announced, in the common order of all processes
   std::vector<std::shared_ptr<Round>> moving_;  // given to the device
 };
 
-// Rounds over what link_devices() gives, a call of all processes; null where that is null, for the host, and for one
-// process.
+// Rounds over the link of link_devices(); a collective call. Null where that link is null, for the host, and for a
+// single process.
 std::shared_ptr<DeviceRounds> rounds_between(Communicator& processes, Device device);
 
 }  // namespace etc

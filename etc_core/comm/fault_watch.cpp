@@ -26,13 +26,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Kinds of words; each is its kind, the length of its text (4 bytes of this machine's order) and the text.
+// Kinds of messages. A message consists of its kind, the length of its text (4 bytes in host byte order) and the text.
 constexpr char kHere = 'h', kFarewell = 'b', kFault = 'f';
 constexpr std::size_t kWordHead = 1 + sizeof(std::uint32_t);
 constexpr std::chrono::seconds kBetweenWords{2}, kToConnect{30}, kToGreet{2};
-constexpr std::size_t kMostGuests = 1024;  // who have not greeted yet
+constexpr std::size_t kMostGuests = 1024;  // accepted connections whose greeting is not complete yet
 
-// What a connection begins with: which run it belongs to, and the rank of the process.
+// The first message of a connection: the run it belongs to, and the rank of the process.
 struct Greeting {
   std::uint64_t run = 0;
   std::int32_t rank = 0;
@@ -53,7 +53,7 @@ class Socket : NotCopied {
   int number_;
 };
 
-// Addresses of this machine under which others may reach it; 127.0.0.1 is first.
+// Addresses at which other processes may reach this machine; 127.0.0.1 is first.
 std::string own_addresses() {
   std::string others = "127.0.0.1";
   struct ifaddrs* list = nullptr;
@@ -93,7 +93,7 @@ int listen_anywhere(int processes, std::uint16_t& port) {
   return socket.release();
 }
 
-// -1: nobody there.
+// A socket connected to the host and port; -1 if the connection fails.
 int connect_to(const std::string& host, std::uint16_t port) {
   struct sockaddr_in address {};
   address.sin_family = AF_INET;
@@ -109,14 +109,14 @@ int connect_to(const std::string& host, std::uint16_t port) {
   return fault == 0 ? socket.release() : -1;
 }
 
-// Who has connected and not said yet which run they belong to.
+// An accepted connection whose greeting is not complete yet, so that its run is unknown.
 struct Guest {
   std::unique_ptr<Socket> socket;
-  Clock::time_point until;  // then the connection is closed
+  Clock::time_point until;  // deadline for the greeting; then the connection is closed
   Greeting greeting;
-  std::size_t got = 0;  // bytes of the greeting
+  std::size_t got = 0;  // received bytes of the greeting
 
-  // False: gone, or a stranger.
+  // Reads more of the greeting. False: the connection is closed, timed out, or belongs to another run.
   bool listen(std::uint64_t run) {
     char* const bytes = reinterpret_cast<char*>(&greeting);
     const ssize_t count = ::recv(socket->number(), bytes + got, sizeof greeting - got, MSG_DONTWAIT);
@@ -127,8 +127,8 @@ struct Guest {
   bool is_complete() const { return got == sizeof greeting; }
 };
 
-// The next guest that belongs to the run; without a socket: nobody came until the deadline. Strangers, whatever they say
-// or do not say, keep nobody waiting: all guests are listened to together.
+// The next connection that belongs to the run; without a socket if none came before the deadline. All pending
+// connections are polled together, so one that does not belong to the run, or sends nothing, does not delay the others.
 Guest next_of_run(int listening, std::uint64_t run, std::vector<Guest>& guests, Clock::time_point deadline) {
   while (Clock::now() < deadline) {
     std::vector<struct pollfd> waiting{{listening, POLLIN, 0}};
@@ -154,7 +154,7 @@ Guest next_of_run(int listening, std::uint64_t run, std::vector<Guest>& guests, 
 }
 
 void print_line(const std::string& text) {
-  const std::string line = text + "\n";  // in one piece, or lines of several processes mix
+  const std::string line = text + "\n";  // one write per line, so that lines of several processes do not mix
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -164,7 +164,7 @@ FaultWatch::FaultWatch(Communicator& processes) : processes_(processes) {
   open_connections(processes);
   const auto now = Clock::now();
   for (Peer& peer : peers_) peer.heard = now;
-  const SignalsBlocked blocked;  // of the thread
+  const SignalsBlocked blocked;  // inherited by the thread
   thread_ = std::thread([this] { listen_to_all(); });
 }
 
@@ -199,7 +199,7 @@ void FaultWatch::open_connections(Communicator& processes) {
   int socket = -1;
   for (std::string address; socket < 0 && words >> address;) {
     const bool loopback = address.starts_with("127.");
-    // Another machine has an address 127.0.0.1 as well, its own: then nobody listens there or a stranger does.
+    // 127.0.0.1 always means this machine. If rank 0 is on another one, no process or an unrelated one listens there.
     if (loopback && processes.host_of(rank) != processes.host_of(0)) continue;
     socket = connect_to(address, port);
   }
@@ -224,7 +224,7 @@ void FaultWatch::end_all(const std::string& message, int code) {
   print_line(fmt::format("{}: {}", processes_.name_of(processes_.rank()), message));
   pass_on(processes_.rank(), "failed: " + message);
   std::fflush(stdout);
-  // The launcher ends the others as soon as one has ended; let them say why first.
+  // The launcher ends the other processes as soon as one has ended; give them time to print the cause first.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::_Exit(code);
 }
@@ -236,7 +236,7 @@ void FaultWatch::listen_to_all() {
     for (const Peer& peer : peers_) waiting.push_back({peer.left ? -1 : peer.socket, POLLIN, 0});
     ::poll(waiting.data(), waiting.size(), 50);
     const auto now = Clock::now();
-    // A process that was itself stopped for a while knows nothing of the others' silence.
+    // If this process was itself stopped for a while, it cannot tell whether the peers were silent: restart timeouts.
     if (now - spoken > 2 * kBetweenWords) {
       for (Peer& peer : peers_) peer.heard = now;
     }
@@ -290,7 +290,7 @@ void FaultWatch::take_words(Peer& peer) {
   }
 }
 
-// Errors are for those who read to find.
+// Errors of send() are ignored: the side that reads detects a broken connection.
 void FaultWatch::say(const Peer& peer, char kind, const std::string& text) {
   const auto length = static_cast<std::uint32_t>(text.size());
   std::string word(kWordHead, kind);
@@ -300,7 +300,7 @@ void FaultWatch::say(const Peer& peer, char kind, const std::string& text) {
   [[maybe_unused]] const ssize_t sent = ::send(peer.socket, word.data(), word.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// From the first process to all others but the one it is about, from another to the first.
+// Sends a failure report: rank 0 sends it to all others except the failed one, any other process to rank 0.
 void FaultWatch::pass_on(int rank, const std::string& what) {
   for (const Peer& peer : peers_) {
     if (peer.rank != rank && !peer.left) say(peer, kFault, fmt::format("{} {}", rank, what));
@@ -313,7 +313,7 @@ void FaultWatch::end_because(int rank, const std::string& what) {
   }
   if (processes_.first()) pass_on(rank, what);
   print_line(fmt::format("{} ends: {} {}", processes_.name_of(processes_.rank()), processes_.name_of(rank), what));
-  if (processes_.first()) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // others speak, too
+  if (processes_.first()) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // let the others print it, too
   std::_Exit(1);
 }
 

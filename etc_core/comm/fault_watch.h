@@ -1,15 +1,15 @@
-// Nobody waits for a process that is gone: what ends one process ends all, with a message that says which one and why.
+// Failure detection: if one process fails, all processes end, with a message that names the rank and the cause.
 //
-// MPI itself does not promise that. A process that waits for another's message, from a machine that was switched off,
-// waits for ever. So every process has a connection of its own (TCP) to the first one, beside MPI, and a thread that
-// listens to it, while the main thread computes or waits:
+// MPI itself does not guarantee that: a process that expects a message from a machine that was switched off waits for
+// ever. Therefore every process has a TCP connection to the first one, beside MPI, and a thread that listens to it
+// while the main thread computes or waits:
 //
-//   rank 1 ──┐               a word every two seconds: I am here
-//   rank 2 ──┼── rank 0      an error: its message, which rank 0 passes on to all the others
-//   rank 3 ──┘               the connection closed without a farewell: that process was killed
-//                            silence for 20 s: its machine or the network is down, or it was stopped
+//   rank 1 ──┐               a heartbeat every two seconds
+//   rank 2 ──┼── rank 0      a failure: its error message, which rank 0 passes on to all the others
+//   rank 3 ──┘               the connection closed without a goodbye message: that process was killed
+//                            no message for 20 s: its machine or the network is down, or it was stopped
 //
-// Whatever is heard is printed with the rank's name, and the process ends.
+// A failure is printed with the rank's name, and the process ends.
 #pragma once
 
 #include <atomic>
@@ -28,10 +28,10 @@ class FaultWatch : NotCopied {
   // Every process makes its own at the same time. Throws Error when a process cannot reach the first one.
   explicit FaultWatch(Communicator& processes);
 
-  // A farewell. Every process has come to its end in good order before any of them destroys this.
+  // Sends a goodbye message. No process may destroy its object before all have finished normally.
   ~FaultWatch();
 
-  // Tells everybody that this process failed; all end. From any thread.
+  // Tells all other processes that this one failed; all end. May be called from any thread.
   [[noreturn]] void end_all(const std::string& message, int code);
 
   static constexpr std::chrono::seconds kSilence{20};
@@ -40,9 +40,9 @@ class FaultWatch : NotCopied {
   struct Peer {
     int rank = 0;
     int socket = -1;
-    std::string received;  // not yet a whole word
+    std::string received;  // bytes of an incomplete message
     std::chrono::steady_clock::time_point heard;
-    bool left = false;  // said farewell
+    bool left = false;  // has sent its goodbye message
   };
 
   void open_connections(Communicator& processes);
@@ -55,7 +55,7 @@ class FaultWatch : NotCopied {
   [[noreturn]] void end_because(int rank, const std::string& what);
 
   const Communicator& processes_;
-  std::vector<Peer> peers_;  // of the first process: all others; else: the first
+  std::vector<Peer> peers_;  // in the first process: all others; else: only the first
   std::atomic<bool> leaving_{false}, ending_{false};
   std::mutex speaking_;
   std::thread thread_;

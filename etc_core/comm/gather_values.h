@@ -1,4 +1,4 @@
-// Numbers of every process, in every process.
+// Gathers the numbers of every process in every process.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace etc {
 
-// Those of rank 0, then those of rank 1, …; bit by bit. Ranks may give different numbers of them.
+// The values of rank 0, then those of rank 1, …, unchanged bit by bit. Ranks may give different counts.
 template <typename Value>
 std::vector<Value> gather_values(Communicator& processes, std::span<const Value> own) {
   static_assert(std::is_trivially_copyable_v<Value>);

@@ -7,13 +7,13 @@
 
 namespace etc {
 
-// Whether a launcher says, in the environment, that it started more than this process. Looks at nothing else: a process
-// that is alone never touches MPI.
+// Whether the environment says that a launcher started more than one process. Looks at nothing else: a single process
+// never touches MPI.
 bool launched_with_others();
 
-// The communicator of a process that launched_with_others(). While it lives, the end of another process ends this one
-// (fault_watch.h). A program that is not linked with MPI becomes the one that is, and so begins again with its first
-// line (communicator_exec.cpp); throws Error when there is none.
+// The communicator of a process for which launched_with_others() is true. While it lives, the failure of another
+// process ends this one (fault_watch.h). A program that is not linked with MPI executes the one that is, which starts
+// again at main() (communicator_exec.cpp); throws Error when there is none.
 std::unique_ptr<Communicator> join_processes();
 
 }  // namespace etc

@@ -1,4 +1,4 @@
-// Of a program without NCCL: what lies on devices travels through the hosts.
+// For a program without NCCL: data on devices goes through host memory.
 #include "etc_core/comm/device_link.h"
 
 namespace etc {

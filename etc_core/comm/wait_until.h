@@ -1,4 +1,4 @@
-// Waiting for other processes without taking the processor from them.
+// Waiting for other processes without taking processor time from them.
 #pragma once
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 namespace etc {
 
-// Until it holds: asked at first at once, then now and then.
+// Waits until holds() is true: polls with sched_yield() for 20 ms, then every 50 microseconds.
 template <typename Condition>
 void wait_until(const Condition& holds) {
   using Clock = std::chrono::steady_clock;

@@ -83,9 +83,9 @@ void AttentionAnalysis::compare_all_heads(sparse::AttentionStatistics args, Laye
 void AttentionAnalysis::operator()(const WatchedAttention& watched) {
   LayerStatistics result;
   sparse::AttentionStatistics args = arguments(watched, result);
-  if (watched.layer == 0) before_.erase(result.op);  // of another pass
+  if (watched.layer == 0) before_.erase(result.op);  // left over from another pass
   const auto before = before_.find(result.op);
-  // Layers whose pairs differ (random blocks drawn for each) have nothing to compare.
+  // Layers with different pairs (random blocks drawn per layer) cannot be compared.
   if (before != before_.end() && before->second.inputs.tiles == watched.inputs.tiles) {
     args.before = &before->second.inputs;
     for (const sparse::TypeScores& scores : before->second.scores) {

@@ -1,5 +1,6 @@
-// The statistics of every layer's attention in one forward pass (sparse/attention_statistics.h), each layer compared with
-// the one before. Two adjacent layers' queries and keys are alive at a time; probabilities never are.
+// The statistics of every layer's attention in one forward pass (sparse/attention_statistics.h), each layer compared
+// with the previous one. Only the queries and keys of two adjacent layers are kept at a time; probabilities are never
+// stored.
 //
 //   AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) { … });
 //   options.attention_watch = std::ref(analysis);
@@ -17,20 +18,20 @@
 
 namespace etc {
 
-// What is asked of one operator's queries.
+// The groups of one operator's queries.
 struct QueryGroups {
   int groups = 1;
   std::vector<std::uint8_t> of_queries;  // [queries]: bit g is set in members of group g; empty: one group of all
 };
 
 struct AnalysisSettings {
-  // Of the queries of this batch; null: one group of all.
+  // Groups of the queries of this batch; null: one group of all.
   std::function<QueryGroups(const sparse::AttentionOperator*)> groups_of;
-  std::int64_t member_label = -1;  // of key set 1 of operators of ETC (sparse/labels: member_id); -1: none
-  std::int64_t reach = 0;          // distances -reach … reach have sums
-  std::int64_t top = 0;            // keys kept of each query
-  bool all_heads = false;          // each head is compared with all heads of the layer before
-  // What may be left out: divergences from the layer before; sums by label, and with them member_1; sums by distance.
+  std::int64_t member_label = -1;  // label in key set 1 of ETC's operators (sparse/labels: member_id); -1: none
+  std::int64_t reach = 0;          // attention mass is summed for distances -reach … reach
+  std::int64_t top = 0;            // largest keys kept per query
+  bool all_heads = false;          // compare each head with all heads of the previous layer
+  // Optional statistics: divergences from the previous layer; sums by label, which include member_1; sums by distance.
   bool divergences = true, label_mass = true, distance_mass = true;
 };
 
@@ -38,13 +39,13 @@ struct LayerStatistics {
   const sparse::AttentionOperator* op = nullptr;
   std::int64_t layer = 0, heads = 0, queries = 0, labels = 0;
   int groups = 1;
-  bool compared = false;                                         // with a layer before
-  bool carries = false;                                          // scores, of some type
+  bool compared = false;                                         // whether there was a previous layer
+  bool carries = false;                                          // whether some type carries scores
   std::vector<double> of_queries;                                // [N, queries, kQueryStatistics]
   std::array<std::vector<double>, sparse::kKeySets> label_mass;  // [N, groups, labels]; empty: none
   std::vector<double> distance_mass;                             // [N, groups, 2*reach+1] of key set 0
   std::vector<sparse::TopKey> top;                               // [N, queries, top]
-  std::vector<double> jsd_of_heads;  // [N, N of the layer before, queries] in bits; empty: not asked for
+  std::vector<double> jsd_of_heads;  // [N, N of the previous layer, queries] in bits; empty if not requested
 
   double at(std::int64_t head, std::int64_t query, sparse::QueryStatistic which) const {
     const std::int64_t place = (head * queries + query) * sparse::kQueryStatistics + static_cast<int>(which);
@@ -52,7 +53,8 @@ struct LayerStatistics {
   }
 };
 
-// Copies share nothing: give a reference to it to the encoder. A pass of one batch; layers come in order.
+// Used for one pass of one batch, with layers in order. Copies share no state, so pass the encoder a reference
+// (std::ref).
 class AttentionAnalysis {
  public:
   using Sink = std::function<void(const LayerStatistics&)>;

@@ -1,4 +1,4 @@
-// Which devices this program can compute on: the CPU always, others as their backends were added.
+// The devices on which this program can compute: always the CPU, others if their backends have been added.
 #pragma once
 
 #include <string>
@@ -10,34 +10,35 @@
 
 namespace etc {
 
-// The words --device knows: "cpu", the backends there is code for, "auto".
+// The values of --device: "cpu", the backends with code in this program, "auto".
 std::vector<std::string> device_choices();
 
-// What --help says of them.
+// The text of --help about them.
 std::string device_help();
 
 // Throws UsageError ("where: expected …, got …") unless name is one of them.
 void require_device_choice(const std::string& where, const std::string& name);
 
-// Registers every CPU kernel an encoder needs (sparse and dense). Any number of calls.
+// Registers every CPU kernel an encoder needs (sparse and dense). May be called repeatedly.
 void register_cpu_backend();
 
-// A device ready to compute, and what it is.
+// A device that is ready to compute, and its description.
 struct OpenedDevice {
   Device device = Device::cpu;
-  std::string description;  // the processor's instruction set, or what the backend says
+  std::string description;  // the processor's instruction set, or the backend's description
 };
 
-// name: "cpu"; a backend's, which throws Error where there is none; "auto": the first backend that opens, or else the
-// CPU, and the log says why. Throws UsageError for other names. The CPU's kernels are registered in any case.
+// name: "cpu"; the name of a backend, which throws Error if there is no device; "auto": the first backend that opens,
+// otherwise the CPU, with the reason in the log. Throws UsageError for other names. The CPU's kernels are always
+// registered.
 OpenedDevice open_device(const std::string& name);
 
-// Whether large products can be computed in this type there; never without the device's backend.
+// Whether the device can compute large products in this type; false if its backend is missing.
 bool device_offers(Device device, ComputeType type);
 
-// What --compute means on a device: "fp32", "bf16", "int8", or "auto", which takes what the backend says, or on the CPU
-// measures, and says in the log what it took. Throws UsageError where the device does not offer it. Needs registered
-// kernels.
+// The number type that --compute selects on a device: "fp32", "bf16", "int8", or "auto". "auto" takes the backend's
+// choice, on the CPU the fastest measured type, and logs the choice. Throws UsageError if the device does not offer the
+// type. Needs registered kernels.
 ComputeType chosen_compute(const std::string& name, Device device);
 
 // The same with the number type of running scores, int32 or fp16 (--scores); UsageError where the device has no fp16.

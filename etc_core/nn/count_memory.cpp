@@ -8,7 +8,7 @@ namespace etc {
 
 namespace {
 
-// Once: other threads may be reading slots later.
+// Called once, because other threads may read the slots later.
 bool register_counting() {
   sparse::register_counting_kernels();
   return true;

@@ -26,7 +26,7 @@ sparse::BigBirdPattern bigbird_of(const DenseConfig& config) {
   return pattern;
 }
 
-// Keys of another kind say something that would not happen.
+// Rejects keys of another kind of attention, which would have no effect.
 void check_unused_keys(const DenseConfig& config) {
   const DenseConfig usual;
   const auto unused = [](const char* key, const char* kind) {
@@ -137,14 +137,14 @@ OperatorBatch DenseAttention::tiles(const EncoderInput& input, std::int64_t laye
     fail(kEncoderInput, "labels.l2l: expected {} labels, got {}", input.long_tokens() * window, given);
   }
   labels.labels = given != 0 ? input.labels.l2l.data() : nullptr;
-  const bool select = given != 0 && positions_.label_rows() > 0;  // rows of the tables; else they only mask
+  const bool select = given != 0 && positions_.label_rows() > 0;  // labels select table rows; else they only mask
   labels.relative_labels = select ? positions_.label_rows() : 0;
   return {sparse::build_self_tiles(labels), select};
 }
 
 void DenseAttention::draw_projections(std::int64_t redraw) {
   if (drawn_ == redraw) return;
-  projections_.clear();  // closures keep those of their pass
+  projections_.clear();  // closures keep the projections of their pass
   for (std::int64_t layer = 0; layer < config_.num_hidden_layers; ++layer) {
     projections_.push_back(Tensor::empty({config_.performer_features, config_.head_size()}, Purpose::weights));
     sparse::draw_projection({config_.performer_features, config_.head_size(), config_.performer_norms,
@@ -199,7 +199,7 @@ const std::shared_ptr<AttentionBatch>& DenseAttention::pairs_of(const Shared& sh
 
 ElementType DenseAttention::row_type(const Shared& shared, std::int64_t layer, const RelativeParameters& tables,
                                      Device device) const {
-  // Linear attention, and keys that a memory joins to those of the tokens, are fp32.
+  // Linear attention uses fp32, and so do keys of memory joined to those of the tokens.
   if (shared.linear != nullptr || shared.memory != nullptr) return ElementType::fp32;
   return etc::row_type(*pairs_of(shared, layer), op(), tables, device);
 }

@@ -1,4 +1,4 @@
-// How the tokens of a dense encoder attend: in the pattern its configuration names, or linearly.
+// The attention of a dense encoder: in the pattern that its configuration names, or linear.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,31 @@
 
 namespace etc {
 
-// Throws UsageError on a kind of attention that the rest of the configuration does not fit, naming the key: a window
-// without radius or a radius without window; carried scores of blocks that every layer draws, or of linear attention,
-// which has no pairs; relative positions or dropout of it; causal blocks; memory of an encoder that is not causal, has
-// absolute positions or no pairs; keys of a kind that is not chosen.
+// Throws UsageError naming the key if the kind of attention contradicts the rest of the configuration:
+//   a window without radius, or a radius without window; causal blocks; keys of a kind that is not chosen
+//   carried scores if every layer draws its own blocks
+//   carried scores, relative positions or dropout with linear attention, which has no pairs
+//   memory if the encoder is not causal, has absolute positions or has linear attention
 void check_attention(const DenseConfig& config);
 
 class DenseAttention {
  public:
-  // Both must outlive this.
+  // Both arguments must outlive this object.
   DenseAttention(const DenseConfig& config, const Positions& positions) : config_(config), positions_(positions) {}
 
-  // What the attention of one pass shares over its layers; closures hold it.
+  // Data that the layers of one pass share; owned by the closures of the tape.
   struct Shared {
-    std::shared_ptr<AttentionBatch> pairs;                   // of linear attention without operators
-    std::vector<std::shared_ptr<AttentionBatch>> of_layers;  // where every layer has its own; else empty
-    std::shared_ptr<const PerformerBatch> linear;            // null: pairs
-    std::vector<Tensor> projections;                         // of linear attention, by layer
-    std::shared_ptr<SegmentMemory> memory;                   // null: the encoder keeps none
+    std::shared_ptr<AttentionBatch> pairs;                   // for linear attention: without operators
+    std::vector<std::shared_ptr<AttentionBatch>> of_layers;  // if every layer has its own; else empty
+    std::shared_ptr<const PerformerBatch> linear;            // null: attention over pairs
+    std::vector<Tensor> projections;                         // for linear attention, by layer
+    std::shared_ptr<SegmentMemory> memory;                   // null if the encoder keeps none
   };
-  // Throws Error on labels for attention that takes none, or that are not those of the batch, and on memory that does
-  // not fit (check_memory).
+  // Throws Error on labels if the attention takes none or if they do not match the batch, and on memory that does not
+  // fit (check_memory).
   Shared share(const EncoderInput& input, const std::vector<std::int64_t>& ordinals, const PassSetting& setting);
 
-  // The type in which attend() best takes q, k and v.
+  // The best number type of q, k and v for attend().
   ElementType row_type(const Shared& shared, std::int64_t layer, const RelativeParameters& tables, Device device) const;
 
   // q, k, v [T, A] → [T, A]
@@ -52,7 +53,7 @@ class DenseAttention {
 
   const DenseConfig& config_;
   const Positions& positions_;
-  std::vector<Tensor> projections_;  // of draw number drawn_
+  std::vector<Tensor> projections_;  // from draw number drawn_
   std::int64_t drawn_ = -1;
 };
 

@@ -228,17 +228,17 @@ Initializer DenseConfig::output_init(std::int64_t fan_in) const {
 
 namespace {
 
-// The character that begins at this byte, whole; a byte that begins none as \xNN.
+// The complete character that begins at this byte, or \xNN if no character begins there.
 std::string character_at(const std::string& text, std::size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
-  const auto ones = static_cast<std::size_t>(std::countl_one(first));  // UTF-8's first byte counts the bytes, 0: one
+  const auto ones = static_cast<std::size_t>(std::countl_one(first));  // UTF-8's first byte encodes the length, 0: one
   std::size_t end = at + 1;
   while (end < text.size() && end < at + ones && std::countl_one(static_cast<unsigned char>(text[end])) == 1) ++end;
   if (ones == 0 || (ones >= 2 && ones <= 4 && end == at + ones)) return text.substr(at, end - at);
   return fmt::format("\\x{:02X}", first);
 }
 
-// Throws unless the order has every sub-layer of every layer once.
+// Throws unless the order contains every sub-layer of every layer exactly once.
 void check_order(const std::string& order, std::int64_t layers) {
   std::int64_t attentions = 0, feed_forwards = 0;
   const auto refuse = [&](std::size_t position, const std::string& what) {

@@ -16,49 +16,50 @@
 namespace etc {
 
 struct DenseConfig final : EncoderConfig, PositionConfig {
-  // Where layer norms stand (blocks/residual_placement.h). The rezeros have a trained scale of the branches, which
-  // begins at 0; rezero_post_ln keeps the norms of post_ln.
+  // Placement of layer norms (blocks/residual_placement.h). rezero and rezero_post_ln have a trained scale of the
+  // branches, initially 0; rezero_post_ln keeps the norms of post_ln.
   enum class Norm { post_ln, pre_ln, rezero, rezero_post_ln };
-  // Of every layer norm: by the standard deviation, or by the root mean square (ops/layer_norm.h).
+  // The divisor of every layer norm: the standard deviation or the root mean square (ops/layer_norm.h).
   enum class Normalization { layer_norm, rms_norm };
-  enum class Choice { by_norm, on, off };  // by_norm: what is usual with this norm
-  // Fresh kernels and tables (dense-transformer 2); N layers, deviation initializer_range but for sparse_transformer.
+  enum class Choice { by_norm, on, off };  // by_norm: the usual choice with this norm
+  // Initial values of kernels and tables (dense-transformer 2) for N layers; the deviation is initializer_range, except
+  // for sparse_transformer.
   //   none                truncated normal, as BERT's
   //   gpt2                normal; output projections times 1/sqrt(2N) (Radford et al. 2019)
   //   sparse_transformer  normal: tables 0.125/sqrt(H), kernels 0.125/sqrt(fan in), output projections times
   //                       1/sqrt(2N) (Child et al. 2019)
   enum class ResidualInit { by_norm, none, gpt2, sparse_transformer };
-  // Who sees whom (sparse/patterns); performer: linear attention (sparse/performer.h). by_radius: full, or a window of
-  // local_radius.
+  // Which tokens attend to which (sparse/patterns); performer: linear attention (sparse/performer.h). by_radius: full,
+  // or a window of local_radius.
   enum class Attention { by_radius, full, window, bigbird, performer };
 
-  // What is added to the token embeddings: learned rows, or fixed ones (position_tables.h), which a checkpoint does not
-  // hold; of those max_absolute_position_embeddings only says how long an input may be.
+  // Positions added to the token embeddings: learned rows, or fixed ones (position_tables.h), which are not stored in
+  // checkpoints. For fixed rows max_absolute_position_embeddings only limits the length of an input.
   enum class AbsolutePositions { learned, interleaved, halves_t2t, halves_xl };
 
   AbsolutePositions absolute_positions = AbsolutePositions::learned;
   Norm norm = Norm::post_ln;
   Normalization normalization = Normalization::layer_norm;
   double layer_norm_epsilon = 1e-12;
-  bool rezero_per_branch = false;  // a scale for each sub-layer; else one for both of a layer
-  // Sub-layers from bottom to top, s: attention, f: feed-forward, as many of each as there are layers; the j-th s is
-  // that of layer j, the j-th f likewise. Empty: sfsf….
+  bool rezero_per_branch = false;  // one scale per sub-layer; else one for both of a layer
+  // Sub-layers from bottom to top, s: attention, f: feed-forward, as many of each as there are layers; the j-th s and
+  // the j-th f belong to layer j. Empty: sfsf….
   std::string sublayer_order;
   bool embedding_layer_norm = true;
   Choice final_layer_norm = Choice::by_norm;                 // by_norm: with pre_ln
   ResidualInit residual_init_scale = ResidualInit::by_norm;  // by_norm: gpt2 with pre_ln, else none
-  std::int64_t local_radius = 0;  // tokens at most so far apart see each other; 0: all of an example
-  // Tokens of earlier segments that a causal encoder goes on seeing (segment_memory.h); 0: none.
+  std::int64_t local_radius = 0;  // maximal distance of tokens that see each other; 0: all of an example
+  // Number of tokens of earlier segments that a causal encoder still sees (segment_memory.h); 0: none.
   std::int64_t memory_length = 0;
 
   Attention attention = Attention::by_radius;
-  std::int64_t attention_seed = 0;  // of random blocks and of features' directions
+  std::int64_t attention_seed = 0;  // for random blocks and for directions of features
   std::int64_t bigbird_block_size = 64;
   std::int64_t bigbird_random_blocks = 3;
-  bool bigbird_per_head = false, bigbird_per_layer = false;  // random blocks of their own
+  bool bigbird_per_head = false, bigbird_per_layer = false;  // separate random blocks
   std::int64_t performer_features = 256;
   sparse::PerformerDraw::Norms performer_norms = sparse::PerformerDraw::Norms::chi;
-  std::int64_t performer_redraw = 0;  // training steps after which directions are drawn anew; 0: never
+  std::int64_t performer_redraw = 0;  // training steps after which directions are redrawn; 0: never
 
   DenseConfig();
 
@@ -66,7 +67,7 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   bool has_final_norm() const;
   ops::NormStatistics norm_statistics() const;
   bool scales_branches() const { return norm == Norm::rezero || norm == Norm::rezero_post_ln; }
-  // Of what is fresh: a table, the kernel of a dense layer, one whose result goes into a residual sum.
+  // Initialisers of a table, of the kernel of a dense layer, and of a kernel whose result goes into a residual sum.
   Initializer table_init() const;
   Initializer kernel_init(std::int64_t fan_in) const;
   Initializer output_init(std::int64_t fan_in) const;
@@ -78,12 +79,12 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   Json to_json() const override;  // with "kind": "dense"
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<DenseConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
-  void keep_layers(std::int64_t layers) override;  // an order of more sub-layers becomes sfsf…
+  void keep_layers(std::int64_t layers) override;  // an order with more sub-layers is replaced by sfsf…
   bool has_global_tokens() const override { return false; }
   std::optional<sparse::LabelOptions> label_options() const override { return {}; }
 
  private:
-  ResidualInit init() const;  // as it is with this norm
+  ResidualInit init() const;  // with by_norm resolved
 };
 
 // s^k (sf)^(layers-k) f^k: the sandwich orders (Press et al. 2020). Throws UsageError unless 0 <= k <= layers.

@@ -15,8 +15,9 @@ namespace etc {
 
 namespace {
 
-// Consecutive sub-layers that are recomputed together and reported as one layer: an attention and the feed-forwards
-// behind it, of the first one those before it, too. So each has one step of the running scores.
+// Units of consecutive sub-layers that are recomputed together and reported as one layer: an attention and the
+// feed-forwards after it; the first unit also contains the feed-forwards before it. So each unit has one step of the
+// running scores.
 std::vector<std::string> units_of(const std::string& order) {
   std::vector<std::string> units(1);
   for (const char sublayer : order) {
@@ -31,11 +32,11 @@ std::vector<std::string> units_of(const std::string& order) {
 struct DenseEncoder::Impl {
   Impl(const DenseConfig& model, ParameterSet& set);
 
-  // What one pass has beside that of every encoder.
+  // The context of one pass, which extends that of every encoder.
   struct Context : ForwardContext {
     std::shared_ptr<const RaggedRows> rows;
     DenseAttention::Shared shared;
-    ProjectedPositions* projected = nullptr;  // inference; null: computed in the pass
+    ProjectedPositions* projected = nullptr;  // for inference; null: computed in the pass
   };
 
   KeyColumns keys_of(Tape& tape, const std::vector<Columns>& of, std::int64_t layer, const Context& context) const;
@@ -48,7 +49,7 @@ struct DenseEncoder::Impl {
 
   const DenseConfig config;
   const std::vector<std::string> units;
-  std::vector<std::int64_t> first_attention, first_feed_forward;  // of each unit
+  std::vector<std::int64_t> first_attention, first_feed_forward;  // per unit
   const DenseParameters parameters;
   DenseAttention dense_attention{config, parameters.positions};
   PackedCache cache;
@@ -68,14 +69,14 @@ DenseEncoder::Impl::Impl(const DenseConfig& model, ParameterSet& set)
   }
 }
 
-// Those of the memory, if there is one, and of the tokens, whose projections are `of`.
+// Keys and values of the memory, if there is one, and of the tokens, whose projections are `of`.
 KeyColumns DenseEncoder::Impl::keys_of(Tape& tape, const std::vector<Columns>& of, std::int64_t layer,
                                        const Context& context) const {
   const SegmentMemory* const memory = context.shared.memory.get();
   if (memory == nullptr || !memory->seen()) return {of[1], of[2]};
   const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
   const Var states = own.attention_residual.input(tape, memory->states(layer), context);
-  if (context.packed != nullptr) {  // one product has them all
+  if (context.packed != nullptr) {  // one product contains all
     const Columns all = memory->join(tape, own.attention.project(tape, states, context)[1], of[1]);
     return {all, {all.var, of[2].first}};
   }

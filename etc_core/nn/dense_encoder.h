@@ -18,12 +18,13 @@ class DenseEncoder final : public Encoder {
 
   const DenseConfig& config() const override;
 
-  // The input's long tokens; segments missing in it are 0. Its labels.l2l may say who sees whom, by distance within the
-  // radius (that of the longest example less 1 where local_radius is 0). With
-  // memory_length the states have the memory for the next segment's input. Error on global tokens.
+  // Reads the input's long tokens; missing segment ids are 0. labels.l2l may say which tokens see which, by distance
+  // within the radius (length of the longest example minus 1 if local_radius is 0). With memory_length the states
+  // include the memory for the next segment's input. Throws Error on global tokens.
   EncoderStates forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) override;
 
-  // The sub-layers alone, on what an embedding stage gave: x [T, H] → [T, H]. For tests against published layers.
+  // The sub-layers alone, applied to the output of an embedding stage: x [T, H] → [T, H]. For tests against published
+  // layers.
   Var forward_layers(Tape& tape, Var x, const EncoderInput& input, const ForwardOptions& options);
 
  private:

@@ -23,7 +23,7 @@ NormPlacement norm_placement(DenseConfig::Norm norm) {
   }
 }
 
-// Rows 0, 1, … are those of positions 0, 1, …; tensor2tensor counts from 2, its padding id being 1.
+// Rows 0, 1, … belong to positions 0, 1, …; tensor2tensor counts from 2, since its padding id is 1.
 FixedTable absolute_sinusoids(const DenseConfig& config) {
   using Rows = DenseConfig::AbsolutePositions;
   const std::int64_t hidden = config.hidden_size, rows = config.max_absolute_position_embeddings;
@@ -61,7 +61,8 @@ EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config
   return embedding;
 }
 
-// Of a fresh query projection [H, A]. T5's scores are not divided by sqrt(D): its queries begin so much smaller.
+// Initialiser of a query projection [H, A]. T5's scores are not divided by sqrt(D); instead its queries are initialised
+// smaller by that factor.
 Initializer query_init(const DenseConfig& config) {
   Initializer initial = config.kernel_init(config.hidden_size);
   if (config.relative_positions == PositionConfig::Method::t5) {
@@ -70,13 +71,13 @@ Initializer query_init(const DenseConfig& config) {
   return initial;
 }
 
-// The queries' bias, which is Transformer-XL's u, where all layers share it; else null.
+// The bias of the queries (Transformer-XL's u) if all layers share it; else null.
 Parameter* add_shared_query_bias(ParameterSet& parameters, const DenseConfig& config) {
   if (!config.shares_xl_biases()) return nullptr;
   return &parameters.add("bert/encoder/relative_content_bias", {config.attention_size()}, kZeros);
 }
 
-// query_bias: of all layers; null: each has its own.
+// query_bias: shared by all layers; null: each layer has its own.
 DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::int64_t i, Parameter* query_bias) {
   const std::int64_t hidden = config.hidden_size, attention = config.attention_size(), inner = config.intermediate_size;
   const std::string layer = "bert/encoder/layer_" + std::to_string(i) + "/";

@@ -11,7 +11,7 @@
 
 namespace etc {
 
-// One layer's parameters; the order of sub-layers says where each half runs.
+// One layer's parameters; the order of sub-layers determines when each half runs.
 struct DenseLayer {
   AttentionBlock attention;
   ResidualPlacement attention_residual;
@@ -25,7 +25,7 @@ struct DenseParameters {
   LayerNormParameters final_norm;  // after the last sub-layer; null: none
 };
 
-// Declares them all in a fixed order. The configuration is valid.
+// Declares all parameters in a fixed order. The configuration must be valid.
 DenseParameters add_dense_parameters(ParameterSet& parameters, const DenseConfig& config);
 
 }  // namespace etc

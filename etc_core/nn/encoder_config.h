@@ -1,4 +1,4 @@
-// What the configuration of every encoder has, whatever its kind, and what tasks and tools may ask of it.
+// The part of the configuration that is common to all kinds of encoders, and the interface for tasks and tools.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class Encoder;
 class Fields;  // base/fields.h
 class ParameterSet;
 
-// Whether attention between long and global tokens is as the structure says, or cut to what the read-out needs (an
-// ablation): no long token sees a global one, a global token sees itself alone and the long tokens that belong to it.
-// So nothing travels farther than the window in a layer.
+// Whether attention between long and global tokens follows the structure of the example, or is reduced to what the
+// read-out needs (an ablation): no long token sees a global one; a global token sees only itself and the long tokens
+// that belong to it. In a layer, information then travels no farther than the window.
 enum class GlobalAttention { full, read_out };
-constexpr GlobalAttention global_attention(bool full) {  // as configuration files have it
+constexpr GlobalAttention global_attention(bool full) {  // as written in configuration files
   return full ? GlobalAttention::full : GlobalAttention::read_out;
 }
 
@@ -41,7 +41,7 @@ struct EncoderConfig {
   std::int64_t grad_checkpointing_period = 0;
   bool use_residual_attention = false;
   bool use_running_mean = false;
-  std::vector<std::string> residual_attention_types;  // of attention_types(): those that carry scores
+  std::vector<std::string> residual_attention_types;  // subset of attention_types(): those that carry scores
 
   virtual ~EncoderConfig() = default;
 
@@ -50,33 +50,34 @@ struct EncoderConfig {
   std::int64_t embedding_width() const;
   bool carries_scores() const { return use_residual_attention && !residual_attention_types.empty(); }
 
-  // The names of the attention types, of which residual_attention_types names some.
+  // The names of all attention types; residual_attention_types is a subset.
   virtual const std::vector<std::string>& attention_types() const = 0;
 
   // Throws UsageError "config: …" on impossible combinations, each naming field, value and limit.
   virtual void validate() const = 0;
 
-  // Keys given another value than usual that nothing reads beside the other ones: no error, since runs over several
-  // methods share the rest of their configuration.
+  // Keys with a non-default value that have no effect in combination with the other keys. This is not an error, since
+  // runs that compare methods share the rest of their configuration.
   virtual std::vector<std::string> unread_keys() const { return {}; }
 
   virtual const Fields& fields() const = 0;  // every field with its help and its range
-  virtual Json to_json() const = 0;          // all of them, sorted
+  virtual Json to_json() const = 0;          // all fields, sorted
   virtual std::unique_ptr<EncoderConfig> clone() const = 0;
 
-  // Leaves at most so many layers (of each stack), for measurements of a slice of the model; `layers` at least 1.
+  // Limits the number of layers (of each stack) to `layers` (at least 1), for measurements of a part of the model.
   virtual void keep_layers(std::int64_t layers);
 
-  // An encoder of this configuration, whose parameters are added to the set. Validates.
+  // Validates, then creates an encoder of this configuration and adds its parameters to the set.
   virtual std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const = 0;
 
-  // Whether inputs and states have global tokens. Those that tasks have are left out where there are none.
+  // Whether inputs and states have global tokens. If not, tasks omit theirs.
   virtual bool has_global_tokens() const = 0;
 
-  // How labels follow from the structure of an example: radius, distances, hard masks. None: it reads no labels.
+  // How labels follow from the structure of an example: radius, distances, hard masks. Empty if the encoder reads no
+  // labels.
   virtual std::optional<sparse::LabelOptions> label_options() const = 0;
 
-  // Labels of a batch from the structures of its examples; none where the encoder reads none.
+  // Labels of a batch from the structures of its examples; none if the encoder reads no labels.
   sparse::AttentionLabels labels(std::vector<sparse::AttentionStructure> structures,
                                  GlobalAttention global = GlobalAttention::full) const;
 
@@ -107,40 +108,41 @@ class ModelConfig {
   const EncoderConfig* operator->() const { return config_.get(); }
 
  private:
-  std::unique_ptr<EncoderConfig> config_;  // null in a moved-from one only
+  std::unique_ptr<EncoderConfig> config_;  // null only after being moved from
 };
 
-// What to do with a key that is none: in our own files it is refused, in a foreign one it is ignored with a warning.
+// How to handle an unknown key: it is rejected in our own files, and ignored with a warning in foreign ones.
 enum class UnknownKeys { refuse, warn };
 
-// Throws UsageError with a suggestion at the first key that `fields` lacks, or logs a warning of each; UsageError, too,
-// where `json` is no object.
+// For keys that `fields` lacks, throws UsageError with a suggestion at the first one, or logs a warning for each. Also
+// throws UsageError if `json` is not an object.
 void check_keys(const Json& json, const Fields& fields, UnknownKeys unknown, const std::string& where);
 
-// A kind of encoder, as key `kind` of section `model` names it.
+// A kind of encoder, as named by key `kind` of section `model`.
 struct ModelKind {
   std::string name;
   ModelConfig defaults;
-  ModelConfig (*read)(const Json& fields, const std::string& where, UnknownKeys unknown);  // without the key
+  ModelConfig (*read)(const Json& fields, const std::string& where, UnknownKeys unknown);  // without `kind`
 };
 
-// All kinds there are, the first being that of a section that names none. The one place that knows them.
+// All kinds; the first is the default for a section without key `kind`. The only list of kinds.
 const std::vector<ModelKind>& model_kinds();
 std::vector<std::string> model_kind_names();
 const ModelKind& model_kind(const std::string& name, const std::string& where);  // UsageError with a suggestion
 
-// The kind that a section `model` names, the first one's name where it names none. Does not look whether there is one.
+// The kind that a section `model` names, or the name of the first kind if it names none. Does not check that the kind
+// exists.
 std::string model_kind_of(const Json& section);
 
-// The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). errors:
+// The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). Errors as
 // etc_config_from_json. Does not validate().
 ModelConfig model_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown);
 
-// Warns of each of its unread_keys().
+// Logs a warning for each of its unread_keys().
 void warn_of_unread_keys(const EncoderConfig& config);
 
-// Presets by name: an ETC's "tiny", "small", "base", "large"; a dense encoder's with "dense-" before its own. Throws
-// UsageError with a suggestion on another. vocab_size is 0.
+// Presets by name: "tiny", "small", "base", "large" for ETC; dense presets have the prefix "dense-". Throws UsageError
+// with a suggestion for an unknown name. vocab_size is 0.
 std::vector<std::string> model_preset_names();
 ModelConfig model_preset(const std::string& name);
 

@@ -1,4 +1,4 @@
-// What one encoder call reads: a ragged batch in plain arrays, labels already built.
+// The input of one encoder call: a ragged batch in plain arrays, with labels already built.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace etc {
 
-// What each layer keeps of earlier segments of the same texts (segment_memory.h).
+// The memory that each layer keeps of earlier segments of the same texts (segment_memory.h).
 struct LayerMemory {
-  std::vector<std::int64_t> offsets;  // [B+1]: rows of each example; none at all: empty
+  std::vector<std::int64_t> offsets;  // [B+1]: rows of each example; empty if there is no memory
   std::vector<Tensor> states;         // [layers], [offsets.back(), H] each
 
   bool empty() const { return offsets.empty(); }
 };
 
 struct EncoderInput {
-  // Example b owns long tokens long_offsets[b] … long_offsets[b+1]-1 and global tokens likewise.
+  // Example b owns long tokens long_offsets[b] … long_offsets[b+1]-1 and global tokens global_offsets[b] …
+  // global_offsets[b+1]-1.
   std::vector<std::int64_t> long_offsets{0};    // [B+1]
   std::vector<std::int64_t> global_offsets{0};  // [B+1]
 
@@ -32,9 +33,9 @@ struct EncoderInput {
   Var global_embedding_adder;                     // [U, H]; undefined: none
 
   sparse::AttentionLabels labels;
-  LayerMemory memory;  // of causal encoders with memory: what the segments before gave (EncoderStates)
+  LayerMemory memory;  // for causal encoders with memory: EncoderStates::memory of the previous segments
 
-  // Position of each example in the run's stream of samples; keys dropout. Empty: 0 … B-1.
+  // Position of each example in the run's stream of samples; part of the dropout key. Empty: 0 … B-1.
   std::vector<std::int64_t> sample_ordinals;  // [B]
 
   std::int64_t batch() const { return static_cast<std::int64_t>(long_offsets.size()) - 1; }  // B

@@ -11,7 +11,8 @@ namespace etc {
 
 namespace {
 
-// Products of two sizes, times the layers, stay far inside int64: a hostile configuration must not overflow a count.
+// Products of two sizes and the number of layers stay far below the limit of int64, so that a malicious configuration
+// cannot overflow a count.
 constexpr std::int64_t kMaxSize = 1 << 24;
 constexpr std::int64_t kMaxLayers = 1000;
 constexpr std::int64_t kMaxLabels = 255;  // one byte, 255 itself means masked
@@ -26,7 +27,7 @@ struct Rules {
   FieldRule types{.words = {"l2l", "l2g", "g2g", "g2l"}};
 };
 
-// The declaration of every key. Combinations of keys are validate()'s matter.
+// The declaration of every key. validate() checks combinations of keys.
 const FieldList<EtcConfig>& field_list() {
   using C = EtcConfig;
   const auto [size, size_or_none, rate, types] = Rules();
@@ -71,8 +72,8 @@ const FieldList<EtcConfig>& field_list() {
   return kFields;
 }
 
-// What a foreign file says by null, in our words: a vocabulary that was never filled in, validate() then asks for it;
-// and the identity (etc-core 6.3).
+// Converts null in foreign files to our values: 0 for a missing vocabulary size, which validate() then rejects, and the
+// identity for a missing activation (etc-core 6.3).
 Json without_nulls(Json json) {
   if (const auto size = json.find("vocab_size"); size != json.end() && size->is_null()) *size = 0;
   if (const auto act = json.find("hidden_act"); act != json.end() && act->is_null()) *act = "linear";
@@ -152,7 +153,7 @@ const std::vector<std::string>& etc_preset_names() {
 }
 
 EtcConfig etc_config_preset(const std::string& name) {
-  EtcConfig config;  // base: the class defaults but for what etc-core 2.3 says of the released models
+  EtcConfig config;  // base: the class defaults with the changes that etc-core 2.3 gives for the released models
   config.share_qkv_projections = false;
   config.use_hard_g2l_mask = true;
   if (name == "tiny") {  // for demonstrations and tests: minutes on a laptop

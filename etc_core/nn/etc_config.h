@@ -39,12 +39,12 @@ struct EtcConfig final : EncoderConfig {
   std::optional<sparse::LabelOptions> label_options() const override;
 };
 
-// Defaults overwritten by the object's keys. A wrong type is an error naming the key, so is an unknown key where those
-// are refused (warn: a foreign etc_config.json). Does not validate().
+// Defaults overwritten by the object's keys. A wrong type is an error naming the key; so is an unknown key with
+// UnknownKeys::refuse (warn: for a foreign etc_config.json). Does not validate().
 EtcConfig etc_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown);
 
 const std::vector<std::string>& etc_preset_names();
-// One of them; throws UsageError with a suggestion on another name. vocab_size stays 0.
+// The preset of that name; throws UsageError with a suggestion for an unknown name. vocab_size stays 0.
 EtcConfig etc_config_preset(const std::string& name);
 
 }  // namespace etc

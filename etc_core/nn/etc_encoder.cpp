@@ -1,5 +1,5 @@
-// The order of things in one forward pass: checks, tiles and running scores, embedding stage, layers. What a layer
-// computes is in etc_layers.cpp.
+// The steps of one forward pass: checks, tiles and running scores, embedding stage, layers. The computation of a layer
+// is in etc_layers.cpp.
 #include "etc_core/nn/etc_encoder.h"
 
 #include <utility>

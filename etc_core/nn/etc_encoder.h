@@ -19,7 +19,8 @@ class EtcEncoder final : public Encoder {
 
   const EtcConfig& config() const override;
 
-  // Errors: input_checks.h; token id outside the vocabulary and labels >= R where they are used.
+  // Errors: as in input_checks.h; also token ids outside the vocabulary and labels >= R, which are detected where they
+  // are used.
   EncoderStates forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) override;
 
  private:

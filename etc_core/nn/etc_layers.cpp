@@ -1,5 +1,5 @@
-// Which parameters a layer has and in which order their operators run. Shapes are those of the whole batch: T long
-// tokens, U global tokens, whatever examples they belong to.
+// The parameters of a layer and the order of its operators. Shapes refer to the whole batch: T long tokens and U global
+// tokens of all examples.
 #include "etc_core/nn/etc_layers.h"
 
 #include <array>
@@ -19,7 +19,7 @@ constexpr DropoutSite kEmbedding[2] = {DropoutSite::long_embedding, DropoutSite:
 constexpr DropoutSite kAttentionOutput[2] = {DropoutSite::long_attention_output, DropoutSite::global_attention_output};
 constexpr DropoutSite kFeedForward[2] = {DropoutSite::long_feed_forward, DropoutSite::global_feed_forward};
 
-// Rows up to which the time of a product in inference is mostly that of reading its weights.
+// Up to this many rows, a product in inference is dominated by the time to read its weights.
 constexpr std::int64_t kFewRows = 512;
 
 // Rows [first, first + count) of x [M, H] -> [count, H].
@@ -29,8 +29,9 @@ Var row_range(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) 
   return gather_rows(tape, x, std::move(rows));
 }
 
-// step(rows, whether global) of both sides. In inference few rows of sides with the same weights go through it
-// together, so that the weights are read once; a row's result knows nothing of the others (ops/linear.h).
+// Calls step(rows, global) for both sides. In inference, if there are few rows and both sides have the same weights,
+// one call computes both, so that the weights are read once; a row's result does not depend on the other rows
+// (ops/linear.h).
 template <typename Step>
 States on_both(Tape& tape, const States& x, bool same_weights, const EtcContext& context, Step&& step) {
   const std::int64_t longs = x.of_long.value().rows(), globals = x.of_global.value().rows();
@@ -59,7 +60,7 @@ EtcEmbedding::EtcEmbedding(const EtcConfig& config, ParameterSet& parameters) {
       &parameters.add(kModel + "segment_emb_lookup/embedding_table", {config.segment_vocab_size, hidden}, table);
   of_global = of_long;  // both sides read these tables
   if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
-    // Made outside the model's scope in the reference, hence without its prefix (etc-core 12.2).
+    // The reference creates these outside of the model's scope, so they lack its prefix (etc-core 12.2).
     of_long.positions = &parameters.add("position_emb_lookup_long/embedding_table", {rows, hidden}, table);
     of_global.positions = &parameters.add("position_emb_lookup_global/embedding_table", {rows, hidden}, table);
   }
@@ -94,8 +95,8 @@ EtcLayer::EtcLayer(const EtcConfig& config, std::int64_t index, ParameterSet& pa
   of_long.attention_residual = {norm_at, add_layer_norm(parameters, block + "layer_norm_0", hidden)};
   of_global.attention_residual = {norm_at, add_layer_norm(parameters, block + "layer_norm_1", hidden)};
 
-  // A shared projection is declared at its first use and otherwise the same object (etc-core 5.2). "l2g" keys are keys
-  // of global tokens that long queries see.
+  // A shared projection is declared at its first use; later uses refer to the same object (etc-core 5.2). "l2g" keys
+  // are keys of global tokens that long queries see.
   const auto projection = [&](const std::string& name) {
     return add_dense(parameters, fused + name + "_projection/linear", hidden, attention_size, kernel);
   };
@@ -167,7 +168,7 @@ States EtcLayer::forward(Tape& tape, States x, const EtcContext& context, Pass p
     y = {norm_0.output(tape, x.of_long, a.of_long, context.side_dropout(index_, kAttentionOutput, false), context),
          norm_1.output(tape, x.of_global, a.of_global, context.side_dropout(index_, kAttentionOutput, true), context)};
   }
-  x = {};  // in inference nobody else holds it: its memory is free before the feed-forward layer asks for [M, F]
+  x = {};  // in inference this frees its memory before the feed-forward layer allocates [M, F]
   const bool shared = sides_[0].feed_forward.same_weights(sides_[1].feed_forward);
   return on_both(tape, y, shared, context, [&](const Var& rows, bool global) {
     return sides_[global].feed_forward.forward(tape, rows, context, context.side_dropout(index_, kFeedForward, global));
@@ -176,7 +177,8 @@ States EtcLayer::forward(Tape& tape, States x, const EtcContext& context, Pass p
 
 namespace {
 
-// What queries of both sides read of one side's tokens, [M, A] each, from the block's projections in order.
+// The query of one side's tokens and the keys and values that both sides read from them, [M, A] each, from the block's
+// projections in order.
 struct Projected {
   Columns query;
   KeyColumns own, other;  // for this side's queries, for the other side's

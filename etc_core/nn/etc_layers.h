@@ -1,6 +1,6 @@
 // The two building blocks of the encoder: the embedding stage (etc-core 3) and one layer of global-local attention and
 // feed-forward (etc-core 5, 6). They declare their parameters under the names of etc-core 12.2 and run on a tape; the
-// order of layers, checkpointing and running scores are the encoder's.
+// encoder is responsible for the order of layers, checkpointing and running scores.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace etc {
 
-// What a forward pass of ETC has beside that of every encoder. Index 0: long side, 1: global side.
+// The context of ETC's forward pass, which extends that of every encoder. Index 0: long side, 1: global side.
 struct EtcContext : ForwardContext {
   std::shared_ptr<const RaggedRows> rows[2];
 
-  // One of two neighbouring sites: the long side's and the global side's.
+  // Dropout at one of two corresponding sites: the long side's or the global side's.
   Dropout side_dropout(std::int64_t layer, const DropoutSite (&sites)[2], bool global) const {
     return dropout(layer, sites[global], rows[global]);
   }
@@ -43,17 +43,17 @@ class EtcEmbedding {
   States forward(Tape& tape, const EncoderInput& input, const EtcContext& context) const;
 
  private:
-  EmbeddingBlock sides_[2];  // long, global; tokens and segments are the same tables
+  EmbeddingBlock sides_[2];  // long, global; token and segment tables are shared
 };
 
 class EtcLayer {
  public:
   EtcLayer(const EtcConfig& config, std::int64_t index, ParameterSet& parameters);
 
-  // Takes its input over, so that in inference its memory is free as soon as the layer no longer needs it.
+  // Takes ownership of its input, so that in inference the memory is freed as soon as the layer no longer needs it.
   States forward(Tape& tape, States x, const EtcContext& context, Pass pass) const;
 
-  // Every dense layer as inference runs it, for packing ahead.
+  // Every dense layer as inference runs it, so that it can be packed in advance.
   std::vector<Dense> dense_layers() const;
 
  private:
@@ -62,8 +62,8 @@ class EtcLayer {
 
   // Index 0: long side, 1: global side, as in the names of the attention layer norms.
   struct Side {
-    // Projections of this side's own tokens: for its own queries query, key, value; then, where they have parameters of
-    // their own, the key and value that the other side's queries read.
+    // Projections of this side's tokens: query, key and value for its own queries; then, if they have separate
+    // parameters, the key and value that the other side's queries read.
     AttentionBlock attention;
     ResidualPlacement attention_residual;
     FeedForwardBlock feed_forward;

@@ -1,4 +1,5 @@
-// A table of numbers that nobody learns, such as sinusoids: made on the host, copied once to the device that asks for it.
+// A table of numbers that is not trained, such as sinusoids: computed on the host and copied once to the device that
+// needs it.
 #pragma once
 
 #include <utility>
@@ -14,7 +15,7 @@ class FixedTable {
 
   explicit operator bool() const { return static_cast<bool>(made_); }
 
-  // One thread computes on a device: no lock.
+  // No lock, since only one thread computes on a device.
   Tensor on(Device device) const {
     if (made_.device() == device) return made_;
     if (!copy_ || copy_.device() != device) copy_ = made_.to(device);

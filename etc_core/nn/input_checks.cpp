@@ -28,7 +28,7 @@ void check_count(const char* name, std::size_t got, std::int64_t expected, const
   fail(kEncoderInput, "{}: expected [{}={}], got [{}]", name, letter, expected, got);
 }
 
-// What to do about positions that an encoder's table has no row for.
+// Advice in messages about positions beyond an encoder's table.
 constexpr const char* kNoRow =
     "positions beyond have no row in the table: prepare shorter inputs, or take a model with relative positions";
 
@@ -48,20 +48,20 @@ void check_lengths(const char* side, const std::vector<std::int64_t>& offsets, s
   }
 }
 
-// The same of positions that are given; the ids' lengths have been checked. Negative ones are the embedding operator's.
+// The same check for given position ids, whose number has been checked. The embedding operator rejects negative ids.
 void check_positions(const char* name, const std::vector<std::int32_t>& ids, const std::vector<std::int64_t>& offsets,
                      std::int64_t limit) {
   const auto beyond = std::find_if(ids.begin(), ids.end(), [&](std::int32_t id) { return id >= limit; });
   if (beyond == ids.end()) return;
   const std::int64_t at = beyond - ids.begin();
-  const auto next = std::upper_bound(offsets.begin(), offsets.end(), at);  // of the example behind
+  const auto next = std::upper_bound(offsets.begin(), offsets.end(), at);  // of the next example
   fail(kEncoderInput,
        "{}: example {}, position {}: expected an id from 0 to {}, since max_absolute_position_embeddings={}, got {} "
        "({})",
        name, next - offsets.begin() - 1, at - *std::prev(next), limit - 1, limit, *beyond, kNoRow);
 }
 
-// One side's two label tensors: sizes, and that both select relative vectors or neither.
+// One side's two label tensors: checks their sizes, and that either both or neither select relative vectors.
 struct LabelSide {
   const char* names[2];
   const Buffer<std::uint8_t>* labels[2];
@@ -85,7 +85,7 @@ void check_labels(const LabelSide& side, std::int64_t relative_labels) {
   }
 }
 
-// One side's lists, by the names of messages.
+// The names of one side's lists in messages.
 struct InputSide {
   const char* letter;
   const char* what;

@@ -45,7 +45,7 @@ Dense PackedCache::packed(const Dense& dense) {
       column += part.kernel->shape[dense.layout == ops::WeightLayout::in_out ? 1 : 0];
     }
     entry->bias = bias.to(device);
-    Tensor matrix = kernels[0]->value.to(Device::cpu);  // what all backends pack from
+    Tensor matrix = kernels[0]->value.to(Device::cpu);  // all backends pack from host memory
     if (dense.parts.size() > 1) {
       const Tensor joined = Tensor::empty({in, out}, Purpose::scratch);
       column = 0;
@@ -72,7 +72,7 @@ void PackedCache::release_kernels(const std::vector<std::vector<Dense>>& layers,
       for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
     }
   }
-  large_blocks::release_kept();  // for int8 the sources were three quarters of the program's memory
+  large_blocks::release_kept();  // with int8 the unpacked kernels were three quarters of the program's memory
   released_ = true;
 }
 

@@ -63,8 +63,8 @@ double normal_quantile(double p) {
   return q < 0 ? -x : x;
 }
 
-// Redrawing what lies beyond two standard deviations leaves a normal distribution cut at both sides; its quantile
-// function gives the same distribution from exactly one number per element.
+// Redrawing values beyond two standard deviations gives a truncated normal distribution; its quantile function gives
+// the same distribution from exactly one random number per element.
 float truncated_normal(double u, float stddev) {
   constexpr double kBelow = 0.022750131948179207200;  // P(x < -2)
   return static_cast<float>(stddev * normal_quantile(kBelow + u * (1 - 2 * kBelow)));

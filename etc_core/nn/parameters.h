@@ -17,15 +17,15 @@ namespace etc {
 
 class ParameterSet {
  public:
-  // Throws Error on a name used twice. The value has no memory yet: initialize() or a load makes it.
+  // Throws Error if the name is already used. The value has no memory until initialize() or a load allocates it.
   Parameter& add(std::string name, std::vector<std::int64_t> shape, Initializer initializer);
 
   Parameter* find(std::string_view name);
   Parameter& at(std::string_view name);  // throws Error with a suggestion
   const std::vector<std::unique_ptr<Parameter>>& all() const { return parameters_; }
-  std::int64_t count() const;  // numbers in all parameters together
+  std::int64_t count() const;  // total number of elements of all parameters
 
-  // Draws every value from (seed, name, element): independent of the order and of other parameters.
+  // Draws every value from (seed, name, element), independently of the order and of other parameters.
   void initialize(std::uint64_t seed);
   void drop_gradients();
 

@@ -16,7 +16,7 @@ double frequency(SinusoidLayout layout, std::int64_t i, std::int64_t columns) {
   if (layout != SinusoidLayout::halves_t2t) {
     return std::pow(kBase, -2.0 * static_cast<double>(i) / static_cast<double>(columns));
   }
-  // One pair alone has the angle of the first.
+  // If there is only one pair, it has the angle of the first pair.
   const std::int64_t last = std::max<std::int64_t>(1, columns / 2 - 1);
   return std::pow(kBase, -static_cast<double>(i) / static_cast<double>(last));
 }
@@ -26,7 +26,7 @@ double frequency(SinusoidLayout layout, std::int64_t i, std::int64_t columns) {
 std::vector<float> sinusoids(SinusoidLayout layout, const std::vector<std::int64_t>& positions, std::int64_t columns) {
   if (columns < 1) fail("sinusoids", "columns: expected at least 1, got {}", columns);
   const bool interleaved = layout == SinusoidLayout::interleaved;
-  // Interleaved, an odd last column is a sine; of halves it stays 0.
+  // With an odd number of columns, the last column is a sine if interleaved; in the other layouts it stays 0.
   const std::int64_t pairs = interleaved ? (columns + 1) / 2 : columns / 2;
   std::vector<float> table;
   for (const std::int64_t position : positions) {

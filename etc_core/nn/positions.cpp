@@ -31,7 +31,7 @@ bool multiplies(Method method) {
   return method == Method::huang1 || method == Method::huang2 || method == Method::huang3;
 }
 
-// Whether a row has a vector for each head, not a number.
+// Whether a row has a vector per head instead of a number.
 bool has_vectors(Method method) {
   return method != Method::t5 && method != Method::huang1 && method != Method::huang2;
 }
@@ -47,7 +47,7 @@ Initializer initializer(const PositionConfig& config, const Initializer& normal)
     case TableInit::by_method:
       break;
   }
-  // A factor near 0 makes all scores 0, and with them the gradients of q and k.
+  // Factors near 0 would make all scores, and the gradients of q and k, nearly 0.
   return multiplies(config.relative_positions) ? kOnes : normal;
 }
 
@@ -98,7 +98,7 @@ void PositionConfig::validate_positions(std::int64_t position_rows) const {
     fail_usage("config", "relative_init: expected another than zeros, which make all scores 0");
   }
   if (relative_positions != Method::t5) return;
-  // Its own errors name the keys of T5; these are the configuration's.
+  // T5's bucket function names its own arguments in errors; these checks name the configuration's keys.
   const std::int64_t exact = relative_buckets / (causal ? 2 : 4);
   if (relative_buckets < 4 || (!causal && relative_buckets % 2 != 0)) {
     fail_usage("config", "relative_buckets: expected {} from 4 on, got {}", causal ? "a number" : "an even number",
@@ -135,7 +135,7 @@ Positions::Positions(ParameterSet& parameters, const std::string& names, const P
   if (config.shares_xl_biases() && config.xl_position_bias) {
     shared_v = &parameters.add(names + "relative_position_bias", {sizes.heads, sizes.head_size}, kZeros);
   }
-  // T5 has one table of all layers.
+  // T5 has one table for all layers.
   const bool one =
       method == Method::t5 || (config.relative_sharing == Sharing::model && method != Method::transformer_xl);
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
@@ -163,7 +163,7 @@ Positions::Layer Positions::add_layer(ParameterSet& parameters, const std::strin
   if (!shared) shape.push_back(heads);
   if (has_vectors(method)) shape.push_back(size);
   const Initializer of_table = initializer(config_, sizes_.table);
-  // No "bias" in T5's name: it is decayed as other tables are.
+  // T5's table has no "bias" in its name, so that weight decay applies to it as to other tables.
   layer.table = &parameters.add(names + "relative_table", shape, of_table);
   if (method == Method::shaw_values) {
     layer.value_table = &parameters.add(names + "relative_value_table", shape, of_table);
@@ -206,10 +206,10 @@ sparse::DistanceMap Positions::map() const {
 void Positions::prepare(AttentionBatch& batch, std::size_t n) const {
   if (layers_.empty()) return;
   OperatorBatch& own = batch.operators[n];
-  if (own.relative) return;  // by the input's labels
+  if (own.relative) return;  // the input provides labels
   sparse::label_by_distance(own.tiles.types[0], map());
   own.relative = true;
-  // T5's queries have the scale in their initialisation.
+  // T5 includes the scale in the initialisation of its queries.
   if (config_.relative_positions == Method::t5) batch.scale = 1;
 }
 
@@ -229,7 +229,8 @@ const RelativeParameters& Positions::projected(ProjectedPositions& kept, std::in
   const std::uint64_t versions = own.projection->version + own.query_bias->version +
                                  (own.position_bias != nullptr ? own.position_bias->version : 0);
   return kept.of(layer, versions, [&] {
-    // A tape of its own: the pass's has a pool, which would hold these sizes, wanted once, to the end of the pass.
+    // A separate tape, because the pool of the pass's tape would keep these sizes, which are needed once, until the end
+    // of the pass.
     Tape tape(Recording::off, checks);
     RelativeParameters tables = project(tape, own);
     for (RelativePart* const part : {&tables.vectors, &tables.biases}) {
@@ -245,7 +246,7 @@ void Positions::release_kernels(ProjectedPositions& kept) const {
     projected(kept, layer, FiniteChecks::off);
     layers_[static_cast<std::size_t>(layer)].projection->value = Tensor();
   }
-  large_blocks::release_kept();  // those of W_R
+  large_blocks::release_kept();  // memory of W_R
 }
 
 RelativeParameters Positions::tables(Tape& tape, std::int64_t layer, ProjectedPositions* kept) const {

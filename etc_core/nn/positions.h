@@ -1,5 +1,5 @@
-// How the attention of a dense encoder knows the distance of two tokens (relative-positions 3 to 7): the keys of its
-// configuration, the parameters of every layer, and what the attention operator is given.
+// Relative positions of a dense encoder (relative-positions 3 to 7): the keys of its configuration, the parameters of
+// every layer, and the tables and labels passed to the attention operator.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace etc {
 
 class ProjectedPositions;  // projected_positions.h
 
-// What a method is given; every kind of encoder that offers them has these members.
+// The options of relative positions; the configuration of every kind of encoder that offers them has these members.
 struct PositionConfig {
-  // r: the row of a pair's clipped distance (key - query); scale 1/sqrt(D) unless said.
+  // r: the row of a pair's clipped distance (key - query); the scale is 1/sqrt(D) unless stated otherwise.
   //   shaw            q·(k + rel[r])                               Shaw et al. 2018
   //   shaw_values     the same, and values v + rel_v[r]
   //   t5              q·k + bias[bucket(distance)], scale 1        Raffel et al. 2020
@@ -25,8 +25,8 @@ struct PositionConfig {
   //   huang3          sum_c q_c k_c w[r]_c
   //   huang4          q·k + q·w[r] + k·w[r]
   //   nezha_index, _signed   as shaw_values with fixed sinusoids (position_tables.h)
-  //   etc             q·(k + rel[r]) + bias[r]                     Ainslie et al. 2020; r: the input's own label of the
-  //                   pair where it has labels, else the id of the distance (sparse/labels/relative_ids.h)
+  //   etc             q·(k + rel[r]) + bias[r]                     Ainslie et al. 2020; r: the label of the pair if the
+  //                   input has labels, else the id of the distance (sparse/labels/relative_ids.h)
   enum class Method {
     none,
     shaw,
@@ -41,73 +41,76 @@ struct PositionConfig {
     nezha_signed,
     etc
   };
-  // Of the tables of Shaw, Huang and ETC: one for each layer and head; for each layer, of all heads; one for all. Of
-  // transformer_xl model shares u and v between all layers, as its paper does; else each layer has its own, as in XLNet.
+  // For the tables of Shaw, Huang and ETC: one per layer and head; one per layer for all heads; or one for all layers.
+  // For transformer_xl, `model` shares u and v between all layers, as in its paper; otherwise each layer has its own,
+  // as in XLNet.
   enum class Sharing { layer_head, layer, model };
-  enum class TableInit { by_method, zeros, ones, normal };  // by_method: ones of factors and products, else normal
+  enum class TableInit { by_method, zeros, ones, normal };  // by_method: ones for factors and products, else normal
 
-  bool causal = false;  // nobody sees keys to the right: t5's buckets and transformer_xl's rows are all of the left
+  bool causal = false;  // tokens see no keys to the right; all t5 buckets and transformer_xl rows are for the left
   Method relative_positions = Method::none;
-  std::int64_t relative_clip = 64;  // k: farther tokens count as this far; n-1 for sequences of n: not clipped
+  std::int64_t relative_clip = 64;  // k: larger distances are clipped to this; n-1 for sequences of n disables clipping
   Sharing relative_sharing = Sharing::layer_head;
   TableInit relative_init = TableInit::by_method;
   std::int64_t relative_buckets = 32;        // T5's num_buckets
   std::int64_t relative_max_distance = 128;  // T5's max_distance
-  bool xl_content_bias = true;               // u, which is the query projection's bias; false: u = 0
+  bool xl_content_bias = true;               // u, the bias of the query projection; false: u = 0
   bool xl_position_bias = true;              // v; false: v = 0
 
-  // Whether u and v are one for all layers.
+  // Whether all layers share u and v.
   bool shares_xl_biases() const {
     return relative_positions == Method::transformer_xl && relative_sharing == Sharing::model;
   }
   bool has_relative_positions() const { return relative_positions != Method::none; }
-  // Keys given another value than usual that the method does not read.
+  // Keys with a non-default value that the method does not read.
   std::vector<std::string> unread_position_keys() const;
   // Throws UsageError "config: …" naming the key. position_rows: max_absolute_position_embeddings.
   void validate_positions(std::int64_t position_rows) const;
 };
 
-// The sizes parameters are made for.
+// The sizes of the parameters.
 struct PositionSizes {
   std::int64_t layers = 0, heads = 0, head_size = 0, hidden = 0;
-  Initializer table, kernel;  // of fresh ones
+  Initializer table, kernel;  // initial values
 };
 
-// The tables of all layers of one encoder. Without a method there are none, and every function does nothing.
+// The tables of all layers of one encoder. Without a method there are no tables, and every function does nothing.
 class Positions {
  public:
   Positions() = default;
-  // Declares the parameters, "<names>layer_0/attention/self/relative_…" or, of one table for all, "<names>relative_…".
-  // The configuration is valid. query_biases [layers]: the biases of the query projections, [A] each.
+  // Declares the parameters, "<names>layer_0/attention/self/relative_…" or, if all layers share one table,
+  // "<names>relative_…". The configuration must be valid. query_biases [layers]: the biases of the query projections,
+  // [A] each.
   Positions(ParameterSet& parameters, const std::string& names, const PositionConfig& config,
             const PositionSizes& sizes, std::vector<Parameter*> query_biases);
 
-  // Rows of the tables that a label selects; 0: none is asked for, so that labels only mask.
+  // Number of table rows that labels can select; 0 if labels only mask.
   std::int64_t label_rows() const { return config_.relative_positions == PositionConfig::Method::etc ? rows() : 0; }
 
-  // Gives the pairs of the batch's operator n their labels, unless they have the input's own, and the scores their scale.
+  // Sets the labels of the pairs of the batch's operator n, unless the input provides labels, and the scale of the
+  // scores.
   void prepare(AttentionBatch& batch, std::size_t n) const;
 
-  // A layer's tables. Transformer-XL's are computed, on the tape, one product for each call; or kept, by passes of
-  // inference: in fp32 and with the same bits. kept is null for a pass that records, also for what of it is on tapes that
-  // do not.
+  // A layer's tables. Transformer-XL's are computed on the tape, one product per call, or taken from `kept` in
+  // inference (in fp32, with the same bits). `kept` is null for a pass that records, even for those of its parts that
+  // run on tapes that do not record.
   RelativeParameters tables(Tape& tape, std::int64_t layer, ProjectedPositions* kept) const;
 
-  // Makes all that passes of inference keep and takes the values of W_R away, layer by layer.
+  // Computes all tables that inference keeps and frees the values of W_R, layer by layer.
   void release_kernels(ProjectedPositions& kept) const;
 
  private:
   struct Layer {
     Parameter* table = nullptr;          // [R, N, D] or [R, N]; shared by heads [R, D] or [R]
-    Parameter* value_table = nullptr;    // the same of the values
-    Parameter* bias_table = nullptr;     // [R, N] or [R], beside the table of etc
+    Parameter* value_table = nullptr;    // the same for the values
+    Parameter* bias_table = nullptr;     // [R, N] or [R], in addition to the table of etc
     Parameter* projection = nullptr;     // W_R [H, A]
     Parameter* position_bias = nullptr;  // v [N, D]
     Parameter* query_bias = nullptr;     // u [A]
   };
 
   Layer add_layer(ParameterSet& parameters, const std::string& names) const;
-  // Transformer-XL's tables of a layer: computed, and those that are kept.
+  // Transformer-XL's tables of a layer: computed on the tape; from `kept`.
   RelativeParameters project(Tape& tape, const Layer& layer) const;
   const RelativeParameters& projected(ProjectedPositions& kept, std::int64_t layer, FiniteChecks checks) const;
   std::int64_t rows() const;

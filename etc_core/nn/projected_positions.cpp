@@ -6,7 +6,7 @@ const RelativeParameters& ProjectedPositions::of(std::int64_t layer, std::uint64
                                                  const std::function<RelativeParameters()>& make) {
   const auto found = layers_.find(layer);
   if (found != layers_.end() && found->second.versions == versions) return found->second.tables;
-  layers_.erase(layer);  // before the new ones, so that a layer's are never there twice
+  layers_.erase(layer);  // before the new tables are made, so that old and new ones never exist together
   return layers_.insert_or_assign(layer, Entry{versions, make()}).first->second.tables;
 }
 

@@ -1,9 +1,10 @@
-// Transformer-XL's tables of all layers, W_R·R and the biases from it, kept between passes of inference.
+// Transformer-XL's tables of all layers, W_R·R and the biases derived from it, cached between passes of inference.
 //
-// They follow from weights alone: R has a row for every distance up to the clip, however long the texts are. Multiplied
-// anew in every pass they are a sixth of the products of one text as long as the clip. They are kept as packed layers are
-// (packed_cache.h): emptied before a tape records, since training changes the weights; several threads may read them once
-// Positions::release_kernels() has made all. They take R·(A + N) numbers a layer, and the H·A of a released W_R are free.
+// They depend on weights alone: R has a row for every distance up to the clip, whatever the length of the texts. If
+// they were recomputed in every pass, they would be a sixth of the products for one text as long as the clip. They are
+// cached like packed layers (packed_cache.h): dropped before a tape records, since training changes the weights;
+// several threads may read them once Positions::release_kernels() has computed them all. They take R·(A + N) numbers
+// per layer; the H·A numbers of a released W_R are freed.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ namespace etc {
 
 class ProjectedPositions {
  public:
-  // A layer's tables, made now if they are not there or if `versions` is another than then. versions: sum over the
-  // parameters that the tables follow from. The result is valid until the next clear() or making of this layer.
+  // A layer's tables, computed by `make` if they are missing or if `versions` has changed. versions: sum over the
+  // parameters that the tables depend on. The result is valid until the next clear() or recomputation of this layer.
   const RelativeParameters& of(std::int64_t layer, std::uint64_t versions,
                                const std::function<RelativeParameters()>& make);
 

@@ -17,7 +17,7 @@ std::int32_t random_token(const EncoderConfig& model, std::int64_t i) {
   return static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(model.vocab_size));
 }
 
-// Tiles look at R only to refuse labels beyond it.
+// Tiles use R only to reject labels beyond it.
 constexpr std::int64_t kMostLabels = 255;
 
 std::unique_ptr<const sparse::TileSample> sample_of(std::int64_t radius, const EncoderInput& input) {
@@ -63,7 +63,8 @@ EncoderInput random_batch(const EncoderConfig& model, const std::vector<std::int
 }
 
 CountedInput::CountedInput(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
-  // Long enough that the middle group of each type has neighbours on both sides as far as labels tell them apart.
+  // Long enough that the middle group of each type has neighbours on both sides up to the largest distance that labels
+  // distinguish.
   const std::optional<sparse::LabelOptions> labels = model.label_options();
   const std::int64_t radius = labels ? labels->local_radius : 0;
   const std::int64_t distance = labels ? labels->relative_pos_max_distance : 0;

@@ -1,4 +1,4 @@
-// Inputs for measurements, whose numbers mean nothing.
+// Random inputs for measurements.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace etc {
 
-// One example of L random tokens in blocks of tokens_per_global, each with its global token where the encoder has some.
-// Equal arguments give equal inputs.
+// One example of L random tokens in blocks of tokens_per_global, each with its global token if the encoder has global
+// tokens. Equal arguments give equal inputs.
 EncoderInput random_input(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global);
 
 // The same for a batch with an example for each length; without ordinals of examples.
 EncoderInput random_batch(const EncoderConfig& model, const std::vector<std::int64_t>& lengths,
                           std::int64_t tokens_per_global);
 
-// An input as random_input makes it for counting what a call takes (count_memory.h), without the memory of its labels,
-// however long it is. Made and used within count_memory().
+// An input like that of random_input for counting the memory of a call (count_memory.h), without allocating its labels,
+// whatever its length. Created and used within count_memory().
 class CountedInput {
  public:
   CountedInput(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global);
   const EncoderInput& input() const { return input_; }
 
  private:
-  std::unique_ptr<const sparse::TileSample> sample_;  // none: the input is short, its labels have values
+  std::unique_ptr<const sparse::TileSample> sample_;  // null: the input is short and its labels have values
   EncoderInput input_;
 };
 

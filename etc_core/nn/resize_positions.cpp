@@ -12,7 +12,7 @@ namespace {
 
 using Method = PositionConfig::Method;
 
-// The distance, key - query, that a row stands for; of huang1 its size.
+// The distance (key - query) that a row represents; for huang1 its absolute value.
 std::int64_t distance_of(Method method, std::int64_t row, std::int64_t clip) {
   if (method == Method::huang1) return row;
   if (method == Method::etc) return row <= clip ? row : clip - row;

@@ -1,4 +1,5 @@
-// Tables of relative positions for another clip than they were trained with (relative-positions 15).
+// Resizes tables of relative positions to another clipping distance than they were trained with (relative-positions
+// 15).
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,12 @@
 
 namespace etc {
 
-// Which row of a table made for `from` each row of the same table for `to` is: that of the same distance, or where
-// `from` clips nearer, that of its farthest distance on the same side. So a smaller clip cuts, a larger one extends.
-// Throws UsageError where the methods differ or the rows are no clipped distances (T5's buckets).
+// For each row of a table for `to`, the row of the table for `from` to copy: the row of the same distance or, if `from`
+// clips at a smaller distance, of its largest distance on the same side. So a smaller clip truncates the table and a
+// larger one extends it. Throws UsageError if the methods differ or the rows are not clipped distances (T5's buckets).
 std::vector<std::int64_t> resized_rows(const DenseConfig& from, const DenseConfig& to);
 
-// Whether the parameter is such a table, by its name.
+// Whether the parameter is a table of relative positions, by its name.
 bool is_position_table(std::string_view parameter);
 
 }  // namespace etc

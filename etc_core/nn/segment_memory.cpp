@@ -79,7 +79,7 @@ Columns SegmentMemory::join(Tape& tape, const Columns& memory, const Columns& se
 }
 
 void SegmentMemory::remember(std::int64_t layer, const Tensor& x) {
-  Tape tape(Recording::off);  // numbers of their own, which outlive the pass and have no gradient
+  Tape tape(Recording::off);  // makes copies that outlive the pass and have no gradient
   const Var all = seen() ? join_rows(tape, states(layer), Var(x)) : Var(x);
   after_.states[static_cast<std::size_t>(layer)] = gather_rows(tape, all, kept_rows_).value();
 }

@@ -11,7 +11,7 @@
 
 namespace etc::ops {
 
-// "gelu", "gelu_erf", "relu", "tanh", "linear" or "" in any case of letters; anything else is a UsageError naming them.
+// "gelu", "gelu_erf", "relu", "tanh", "linear" or "", case-insensitive; any other name is a UsageError that lists them.
 Activation activation_from_name(const std::string& name);
 const char* activation_name(Activation activation);
 
@@ -22,7 +22,7 @@ const char* activation_name(Activation activation);
 //   gelu_erf(x) = x·Phi(x), Phi(x) = (1 + erf(x/sqrt(2)))/2, within 2e-7 of Phi   (Hendrycks & Gimpel 2016)
 //   relu(x) = max(x, 0)
 //   x, y      [size]; y may be x itself
-// Rules: nan in, nan out; the bits of an element depend on that element alone. Arrays of bf16 (where keeps_bf16(),
+// Rules: nan gives nan; the bits of an element depend on that element alone. Arrays of bf16 (where keeps_bf16(),
 // base/backend.h; size even) are computed in fp32 and rounded to nearest even as they are written.
 void activation_forward(Device device, Activation activation, const float* x, float* y, std::int64_t size);
 void activation_forward(Device device, Activation activation, const Bf16* x, Bf16* y, std::int64_t size);

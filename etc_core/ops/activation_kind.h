@@ -1,4 +1,4 @@
-// Which activation; apart from activation.h because device code, C++17, reads it.
+// The kinds of activation; a separate header from activation.h because device code (C++17) includes it.
 #pragma once
 
 namespace etc::ops {

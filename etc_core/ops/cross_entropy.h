@@ -12,17 +12,18 @@ namespace etc::ops {
 //   p_i = softmax over the counted i of group k
 //   t_i = given distribution, or ((1−eps)·[i = target] + eps/C_k) with C_k the counted logits of the group
 //   losses_k = sum_i −t_i·log p_i,   dlogits_i = scale·(p_i·sum_j t_j − t_i) for counted i, 0 for the others
-//   logits, dlogits  element i of the whole lies at logits[i·stride]: a column of a [T, n] tensor is a legal input
+//   logits, dlogits  element i of all groups lies at logits[i·stride], so a column of a [T, n] tensor is a legal input
 //   offsets          [K+1] group k owns elements offsets[k] … offsets[k+1]-1
 //   counted          [offsets[K]] 0 or 1; null: all count
-//   target_index     [K] within the group; -1: no target, loss 0 and no gradient. Or null and:
+//   target_index     [K] within the group; -1: no target, loss 0 and no gradient. Null if `target` is given instead
 //   target           [offsets[K]] distribution; elements that do not count are not read; label smoothing must be 0
 //   losses =         [K] double
 //   dlogits =        null: not computed; may be logits
 // Memory: logits, target, losses and dlogits lie on the device; offsets, counted and target_index on the host.
-// Rules: a target index outside the group or not counted is an Error naming group and index; a group without counted
-// logits must have target -1 or an all-zero distribution (loss 0); Error, too: both or neither of target_index and target,
-// smoothing beside target or outside [0, 1), offsets that decrease, missing arrays. The maximum is subtracted first; sums are in double.
+// Rules: a target index that is outside the group or not counted is an Error naming group and index. A group without
+// counted logits must have target -1 or an all-zero distribution (loss 0). Also an Error: both or neither of
+// target_index and target, smoothing together with target or outside [0, 1), decreasing offsets, missing arrays. The
+// maximum is subtracted first; sums are in double.
 // Same bits for any thread count and any neighbours. Cost: O(offsets[K]).
 struct CrossEntropy {
   std::int64_t groups = 0;  // K

@@ -1,4 +1,4 @@
-// How far equal bits go on devices whose libraries choose by the sizes of a call how they sum.
+// How strict reproducibility is on devices whose libraries choose the order of summation by the sizes of a call.
 //
 //   run      the same bits from run to run on one device model, toolkit and batch
 //   strict   a row of a dense layer also has the same bits whatever the other rows and their number: an example's
@@ -12,10 +12,10 @@ namespace etc::ops {
 
 enum class Determinism : int { run, strict };
 
-// "run", "strict". Throws UsageError for another word.
+// "run" or "strict". Throws UsageError for any other name.
 Determinism determinism_of(const std::string& name);
 
-// For the whole process, before anything is computed. run unless set.
+// Applies to the whole process; call before anything is computed. The default is run.
 void set_determinism(Determinism determinism);
 Determinism determinism();
 

@@ -18,14 +18,14 @@ void add(Device device, const Bf16* a, const Bf16* b, Bf16* y, std::int64_t size
 // y = x, rounded to bf16, to nearest even. Where keeps_bf16(); size even.
 void round_to_bf16(Device device, const float* x, Bf16* y, std::int64_t size);
 
-// a += s·b, one rounding of the product and one of the sum.
+// a += s·b; the product and the sum are each rounded once (no fused multiply-add).
 void axpy(Device device, float s, const float* b, float* a, std::int64_t size);
 
 // a *= s.
 void scale(Device device, float s, float* a, std::int64_t size);
 
 // Sum of x², in double: fixed blocks of elements, combined in order. For the global norm (etc-core 10.2) add the
-// results of all gradients in a fixed order. nan and inf come through.
+// results of all gradients in a fixed order. nan and inf propagate.
 double sum_of_squares(Device device, const float* x, std::int64_t size);
 
 extern KernelSlot<void(const float* a, const float* b, float* y, std::int64_t)> add_kernel;

@@ -13,7 +13,8 @@ constinit KernelSlot<void(const EmbeddingBackward&)> embedding_backward_kernel{"
 
 namespace {
 
-// Names the first id outside the table. Whoever packs examples sees example and position, not the row of the batch.
+// Throws an Error for the first id outside the table, naming example and position, which callers know, instead of the
+// row of the batch.
 void check_ids(const EmbeddingForward& args, const EmbeddingTerm& term) {
   if (term.table == nullptr) return;
   const auto limit = static_cast<std::uint64_t>(term.limit);

@@ -10,7 +10,7 @@ namespace etc::ops {
 
 // Tables, sums and gradients lie on the device; ids and offsets on the host.
 
-// One table of an embedding sum. table null: this term is absent.
+// One table of an embedding sum. If `table` is null, the term is absent.
 struct EmbeddingTerm {
   const float* table = nullptr;       // [limit, H]
   std::int64_t limit = 0;             // rows of the table: V for tokens
@@ -22,7 +22,7 @@ struct EmbeddingTerm {
 //   e = base + tokens.table[id] + segments.table[id] + positions.table[id] + adder      (in this order)
 //   base, adder   [M, H] null: absent (base: projected token embeddings when the table's width is not H)
 //   e =           [M, H]; may be base or adder
-//   offsets       [B+1]  names example and position in messages; null: M rows of one example
+//   offsets       [B+1]  used to name example and position in messages; null: M rows of one example
 // Rules: a token or position id outside [0, limit) is an Error naming example, position, id and limit; a segment id
 // outside [0, limit) contributes zeros, as in the reference.
 struct EmbeddingForward {
@@ -37,9 +37,9 @@ struct EmbeddingForward {
 void embedding(Device device, const EmbeddingForward& args);
 
 // Gradient of one table: dtable[id] += sum of de over the tokens with that id, in token order.
-//   de [M, H],  ids [M],  dtable += [limit, H];  ids outside [0, limit) are passed over
-// Rules: tokens are sorted by id (stable), distinct ids run in parallel: same bits for any thread count. The gradients
-// of base and adder are de itself.
+//   de [M, H],  ids [M],  dtable += [limit, H];  ids outside [0, limit) are skipped
+// Rules: tokens are sorted by id (stable) and distinct ids are processed in parallel, so the bits are the same for any
+// thread count. The gradients of base and adder are de itself.
 // Cost: O(M·log M + M*H).
 struct EmbeddingBackward {
   std::int64_t rows = 0, cols = 0, limit = 0;

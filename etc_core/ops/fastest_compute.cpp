@@ -12,9 +12,9 @@ namespace etc::ops {
 
 namespace {
 
-constexpr double kWorthwhile = 1.25;  // below, rounding the weights buys nothing
+constexpr double kWorthwhile = 1.25;  // below this ratio, rounding the weights is not worthwhile
 
-// Seconds of one dense layer of base size in each type; they take turns, and the shortest counts.
+// Measures one dense layer of base size in each type; the types alternate, and the shortest time counts.
 class Trial {
  public:
   explicit Trial(Device device) : device_(device) {}
@@ -54,7 +54,7 @@ class Trial {
 
 ComputeType measure(Device device) {
   if (!cpu_offers(ComputeType::bf16)) return ComputeType::fp32;
-  constexpr int kTurns = 4;  // the first warms up
+  constexpr int kTurns = 4;  // the first is a warm-up
   Trial trial(device);
   trial.add(ComputeType::fp32);
   trial.add(ComputeType::bf16);

@@ -1,5 +1,5 @@
-// Which number type multiplies matrices fastest on this processor: measured, since instruction sets do not tell (some
-// processors with AVX-512's BF16 part multiply bf16 no faster than fp32).
+// Which number type multiplies matrices fastest on this processor. It is measured because the instruction set does not
+// determine it (some processors with AVX-512 BF16 multiply bf16 no faster than fp32).
 #pragma once
 
 #include "etc_core/base/compute_type.h"
@@ -7,8 +7,8 @@
 
 namespace etc::ops {
 
-// fp32, or bf16 where a dense layer is at least a quarter faster with it. Never int8, which changes results by more
-// than rounding. Takes some ten milliseconds the first time; the answer is kept for the life of the program.
+// Returns fp32, or bf16 where a dense layer runs at least 1.25 times as fast with it. Never int8, which changes results
+// by more than rounding. The first call takes some ten milliseconds; the result is cached for the life of the program.
 ComputeType fastest_compute(Device device);
 
 }  // namespace etc::ops

@@ -12,27 +12,28 @@ namespace etc::ops {
 
 inline constexpr float kLayerNormEpsilon = 1e-12f;
 
-// What a row is divided by: its standard deviation, or without `centred` its root mean square, which is the same with a
-// mean of 0 (RMSNorm: Zhang & Sennrich 2019).
+// The divisor of a row: its standard deviation or, without `centred`, its root mean square, which is the standard
+// deviation with the mean taken as 0 (RMSNorm: Zhang & Sennrich 2019).
 struct NormStatistics {
   float epsilon = kLayerNormEpsilon;  // added to the variance
   bool centred = true;
 };
 
-// All arrays lie on the device, those of HiddenDropout on the host.
+// All arrays lie on the device, except those of HiddenDropout, which lie on the host.
 
 // Normalises every row.
 //   s = x + dropout(branch)       branch null: s = x
-//   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + epsilon),   var = mean((s − mean)²);   not centred: mean = 0
+//   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + epsilon),   var = mean((s − mean)²);
+//       (if not centred: mean = 0)
 //   x, branch, y  [M, H] without gaps; y may be x or branch
 //   gamma, beta   [H]
-//   y_bf16 =      [M, H]  y once more, rounded to nearest even, for products; null: not wanted. Where keeps_bf16()
-//                 (base/backend.h), H then even
+//   y_bf16 =      [M, H]  a second copy of y, rounded to nearest even, for products; null: not written. Only
+//                 where keeps_bf16() (base/backend.h); H is then even
 //   sum =         [M, H]  s, for backward; null: not kept; may be x or branch. Must be null with branch null: s is x
 //   mean, rstd =  [M]     for backward; both or neither null
-// Rules: two passes (variance of centred values: with so small an epsilon E[x²]−E[x]² would not do); the bits of a row
-// depend on that row alone. Cost: O(M*H). Throws Error on M < 0, H < 1, missing arrays, and pairs of arrays other than
-// said here.
+// Rules: two passes (the variance of centred values, since E[x²]−E[x]² is too inaccurate for an epsilon this small);
+// the bits of a row depend on that row alone. Cost: O(M*H). Throws Error on M < 0, H < 1, missing arrays, and
+// combinations of arrays not allowed above.
 struct LayerNormForward {
   std::int64_t rows = 0, cols = 0;
   const float* x = nullptr;
@@ -50,7 +51,8 @@ struct LayerNormForward {
 void layer_norm(Device device, const LayerNormForward& args);
 
 // Gradients. With xhat = (s − mean)·rstd and g = dy·gamma:
-//   ds = rstd · (g − mean_H(g) − xhat·mean_H(g·xhat)), not centred without mean_H(g);   dgamma += sum_M dy·xhat,   dbeta += sum_M dy
+//   ds = rstd · (g − mean_H(g) − xhat·mean_H(g·xhat)), without mean_H(g) if not centred
+//   dgamma += sum_M dy·xhat,   dbeta += sum_M dy
 //   dx (= or +=) ds,   dbranch = dropout(ds)
 //   sum, mean, rstd as saved (sum is x when there was no branch);  dy, dx, dbranch [M, H]; dx may be dy
 // Each of dx, dbranch (of either type), and the pair dgamma, dbeta may be null.

@@ -20,21 +20,21 @@ void check_sizes(const char* where, std::int64_t rows, std::int64_t in, std::int
   }
 }
 
-// Of `products` products of M, in and out; read and written are, at least, x, y and the weights.
+// The work of `products` products of M, in and out; the bytes count at least x, y and the weights.
 template <typename Args>
 profiler::Work work_of(const Args& args, int products) {
   const auto m = static_cast<double>(args.rows), in = static_cast<double>(args.in), out = static_cast<double>(args.out);
   return {2.0 * products * m * in * out, 4.0 * products * (m * in + m * out + in * out)};
 }
 
-// One array of a call, in one of two types.
+// One array of a call, in either fp32 or bf16.
 struct Given {
   const char* name;
   const float* fp32;
   const Bf16* bf16;
 };
 
-// A row may be longer than its used columns, never shorter.
+// The stride of rows may exceed the number of columns but not be smaller.
 void check_rows(const char* where, const Given& of, std::int64_t stride, std::int64_t cols) {
   if (of.fp32 == nullptr && of.bf16 == nullptr) fail(where, "{} is missing (null)", of.name);
   if (of.fp32 != nullptr && of.bf16 != nullptr) fail(where, "{}: expected fp32 or bf16, got both", of.name);
@@ -45,7 +45,7 @@ void check_rows(const char* where, const Given& of, std::int64_t stride, std::in
   }
 }
 
-// Arrays in bf16, if there are any, go with products of rounded numbers where the device keeps bf16.
+// Arrays in bf16 are allowed only for bf16 and int8 products, and only where the device keeps bf16.
 void check_bf16(const char* where, Device device, ComputeType compute, bool any) {
   if (!any || (compute != ComputeType::fp32 && keeps_bf16(device, ComputeType::bf16))) return;
   fail(where, "{}: expected arrays in fp32 beside products in {}, got bf16", device_name(device),

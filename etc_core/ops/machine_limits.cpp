@@ -15,7 +15,7 @@ namespace etc::ops {
 
 namespace {
 
-constexpr int kTurns = 5;  // the first warms up; the best counts
+constexpr int kTurns = 5;  // the first is a warm-up; the best counts
 
 template <typename Call>
 double best_seconds(Call&& call) {

@@ -1,4 +1,4 @@
-// What the machine can do at most with its present threads: what a profile's rates are compared with.
+// The peak rates of the machine with its current number of threads, for comparison with the rates in a profile.
 #pragma once
 
 #include "etc_core/base/compute_type.h"
@@ -10,8 +10,8 @@ struct MachineLimits {
   double bytes_per_second = 0;                       // read and written by a large copy
 };
 
-// Measures, in about half a second. Needs registered kernels. The figures belong to this moment: on a shared machine
-// they fall with what the neighbours do.
+// Measures the rates, in about half a second. Needs registered kernels. The figures hold for the time of the
+// measurement: on a shared machine they fall when other programs are busy.
 MachineLimits measure_machine_limits();
 
 }  // namespace etc::ops

@@ -3,8 +3,8 @@
 
 namespace etc::ops {
 
-// Of Device::cpu and of Device::counting (base/counting.h). Call once before the first operator (main and test programs
-// do); calling again changes nothing.
+// Registers the kernels of Device::cpu and Device::counting (base/counting.h). Call it once before the first operator
+// (main and test programs do); calling it again changes nothing.
 void register_cpu_ops();
 
 }  // namespace etc::ops

@@ -1,5 +1,5 @@
-// Residual sums one of whose parts is scaled, by a number (ReZero, Bachlechner et al. 2020; dense-transformer 1.2) or by
-// a number for each column (ADMIN, Liu et al. 2020; translation 3).
+// Residual sums with one scaled term: by one number (ReZero, Bachlechner et al. 2020; dense-transformer 1.2) or by one
+// number per column (ADMIN, Liu et al. 2020; translation 3).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ namespace etc::ops {
 //   y_i = x_i + alpha_(i mod alphas)·branch_i
 //   x, branch, y  [size] without gaps;  alpha [alphas], 1 or the columns of a matrix [size/alphas, alphas];  all on the
 //   device
-// Rules: one rounding of the product and one of the sum; y may be x or branch; same bits for any thread count.
-// Cost: O(size). Throws Error, as the backward, on size < 0, alphas < 1 or no divisor of size, and missing arrays.
+// Rules: the product and the sum are each rounded once; y may be x or branch; same bits for any thread count.
+// Cost: O(size). Forward and backward throw Error on size < 0, on alphas < 1 or not a divisor of size, and on missing
+// arrays.
 struct ScaledSumForward {
   std::int64_t size = 0;
   const float* x = nullptr;
@@ -26,7 +27,7 @@ struct ScaledSumForward {
 void scaled_sum(Device device, const ScaledSumForward& args);
 
 // Gradients; that of x is dy itself.
-//   dbranch = alpha·dy,   dalpha += Σ dy·branch, of each column where there are several
+//   dbranch = alpha·dy,   dalpha += Σ dy·branch, per column if there are several alphas
 //   dy, branch, dbranch  [size];  alpha, dalpha [alphas]
 // dbranch, dalpha: null if not wanted. dbranch may be dy or branch.
 // Rules: dalpha is a sum in double over fixed blocks of elements, combined in order: same bits for any thread count.

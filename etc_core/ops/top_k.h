@@ -1,4 +1,4 @@
-// The largest numbers of runs of rows: all that decoding needs of a window's logits.
+// The k largest numbers of runs of rows, which is all that decoding needs from a window's logits.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,22 @@
 
 namespace etc::ops {
 
-// A number and the row it stands in, counted from the segment's first.
+// A number and its row, counted from the first row of the segment.
 struct Ranked {
-  std::int32_t row = -1;  // -1: the segment has fewer rows than were asked for
+  std::int32_t row = -1;  // -1: the segment has fewer than k rows
   float value = 0;
 };
 
-// Segment s owns rows offsets[s] … offsets[s+1]-1 of z; of each of its columns the k largest numbers, largest first, of
-// equal ones (0 and -0 are) the lower row first. Numbers that are not finite come before all others, in the order of
-// their rows: who looks at the result sees whether there are any.
+// Segment s owns rows offsets[s] … offsets[s+1]-1 of z. The result holds the k largest numbers of each of its columns,
+// largest first; among equal numbers (0 and -0 are equal) the lower row comes first. Non-finite numbers come before all
+// others, in the order of their rows, so the result shows whether there are any.
 //   offsets   [S+1]  on the host; offsets[0] = 0, never decreasing
 //   z         [offsets[S], n] without gaps, on the device
-//   top       [S, n, k] on the host: segments with fewer than k rows fill up with Ranked{}
-// Rules: the same on every device, for any thread count and any neighbours. Cost on the host: one pass over z, and O(log k)
-// for each number that is among the k largest so far; on a device one sort of T·n numbers, and S·n·k entries travel.
-// Throws Error on S < 0, n < 1, k < 1, offsets as above broken, missing arrays, and T·n or S·n above 2^31 - 1.
+//   top       [S, n, k] on the host; segments with fewer than k rows are padded with Ranked{}
+// Rules: the result is the same on every device, for any thread count and any neighbours. Cost on the host: one pass
+// over z, and O(log k) for each number that is among the k largest so far; on a device one sort of T·n numbers and a
+// copy of S·n·k entries. Throws Error on S < 0, n < 1, k < 1, offsets that violate the rules above, missing arrays, and
+// T·n or S·n above 2^31 - 1.
 struct TopK {
   std::int64_t segments = 0, cols = 0, k = 0;  // S, n, k
   const std::int64_t* offsets = nullptr;

@@ -1,28 +1,30 @@
-// What an update works on, apart from its kernels: a stretch of one parameter with its gradient and moments.
+// The data of an update: a block of one parameter with its gradient and moments. Separate from update.h, which declares
+// the kernels.
 //
-// C++17: device code reads this header.
+// C++17, because device code includes this header.
 #pragma once
 
 #include <cstdint>
 
 namespace etc::ops {
 
-// Numbers of a block: 64 kB of each array; a few of them fit a processor's second-level cache.
+// Elements per block: 64 kB of each array; a few blocks fit a processor's second-level cache.
 inline constexpr std::int64_t kBlockSize = 16384;
 
-// At most kBlockSize neighbouring numbers of one parameter; all pointers on the device that updates them.
+// At most kBlockSize consecutive elements of one parameter; all pointers refer to memory of the device that updates
+// them.
 struct UpdateBlock {
   const float* g = nullptr;
   float* m = nullptr;
   float* v = nullptr;
   float* w = nullptr;
   std::int64_t count = 0;
-  float decay = 0.0f;    // λ, or 0 where the parameter does not decay
-  float rate = 0.0f;     // what the update is multiplied with: learning rate times LAMB's ratio
-  bool adapted = false;  // LAMB: the rate waits for the norms of the whole parameter
+  float decay = 0.0f;    // λ, or 0 for parameters without weight decay
+  float rate = 0.0f;     // factor of the update: learning rate times LAMB's ratio
+  bool adapted = false;  // LAMB: the rate is known only after the norms of the whole parameter
 };
 
-// Constants of one step in the type the numbers have.
+// Constants of one step, in the number type of the arrays.
 struct UpdateConstants {
   float beta_1 = 0, beta_2 = 0, one_minus_beta_1 = 0, one_minus_beta_2 = 0, epsilon = 0;
   float gradient_scale = 1;

@@ -1,4 +1,4 @@
-// What a language model needs of rows of logits over a vocabulary, at once: losses, the best entry, the gradient.
+// Losses, best entries and gradient of rows of logits over a vocabulary, in one operator.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace etc::ops {
 // Softmax cross-entropy of each row with its label, and the row's largest logit.
 //   lse_i = log sum_v exp(z_iv),   losses_i = lse_i − z_i,label_i
 //   best_i = the first v of the largest z_iv,   best_log_p_i = z_i,best_i − lse_i
-//   with gradient:  z_iv = scale·(exp(z_iv − lse_i) − (1−ε)·[v = label_i] − ε/V)  in the place of the logits
+//   with gradient:  z_iv = scale·(exp(z_iv − lse_i) − (1−ε)·[v = label_i] − ε/V)  replaces the logits
 //   smoothed_i = (1−ε)·losses_i + ε·(lse_i − mean_v z_iv)      label smoothing, uniform over all of V (translation 6)
-//   z            [M, V] without gaps, on the device; without gradient only read
+//   z            [M, V] without gaps, on the device; only read if there is no gradient
 //   labels       [M] 0 … V−1, on the host
 //   losses =, best =, best_log_p =, smoothed =   [M] on the host; all but losses may be null
 // Rules: a label outside the vocabulary is an Error naming row and label. The maximum is subtracted first; nan and inf
 //   among the logits make the row's loss nan. Same bits for any thread count and any neighbours.
-// Cost: O(M·V), one exponential per logit; no memory of its own. cross_entropy (cross_entropy.h) is the operator of
-//   short groups, in double and with more kinds of targets.
+// Cost: O(M·V), one exponential per logit; no working memory. For short groups use cross_entropy (cross_entropy.h),
+// which computes in double and has more kinds of targets.
 struct VocabularySoftmax {
   std::int64_t rows = 0, vocabulary = 0;  // M, V
   float* z = nullptr;

@@ -1,10 +1,10 @@
 // Sums the gradients of an optimiser batch's micro-batches in the order of one tree (tree_sum.h).
 //
-// Why not simply one after the other into one buffer, which would need no second one: the tree is what several
-// processes can reproduce, each adding the complete subtrees over its own micro-batches; results then do not depend on
-// how many processes there are. Its rounding errors are also smaller. The price is memory: at most
-// floor(log2(n-1))+1 sets besides the current one for n micro-batches (n = 1: none, n = 2: one), of a process that
-// begins inside a batch at most twice as many.
+// Adding them one after the other into one buffer would need less memory. But several processes can reproduce the tree,
+// each adding the complete subtrees over its own micro-batches, so that results do not depend on the number of
+// processes. Its rounding errors are also smaller. The cost is memory: at most floor(log2(n-1))+1 sets besides the
+// current one for n micro-batches (n = 1: none, n = 2: one); at most twice as many in a process whose micro-batches do
+// not start at the beginning of the batch.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace etc {
 // One gradient per parameter, in the order of the ParameterSet; undefined: none.
 using GradientSet = std::vector<Tensor>;
 
-// Moves the gradients out of the parameters, which then have none; and back.
+// take_gradients() moves the gradients out of the parameters, which then have none; put_gradients() moves them back.
 GradientSet take_gradients(ParameterSet& parameters);
 void put_gradients(ParameterSet& parameters, GradientSet gradients);
 
 class GradientAccumulator {
  public:
-  // Where one is undefined, the other. Throws Error when the parameter's size changes.
+  // left + right; if one is undefined, the other. Throws Error when the parameter's size changes.
   struct Add {
     std::size_t parameter = 0;
     Tensor operator()(Tensor left, Tensor right) const;  // in the memory of left
@@ -33,18 +33,18 @@ class GradientAccumulator {
   using Tree = TreeSum<Tensor, Add>;
   using Root = Tree::Root;
 
-  // Takes over the gradients of micro-batch number `leaf` of the batch; they are added to in place. In rising order,
-  // without gaps. Throws Error when the number of parameters or a size changes.
+  // Takes over the gradients of micro-batch number `leaf` of the batch and uses their memory for sums. Leaves must come
+  // in rising order without gaps. Throws Error when the number of parameters or a size changes.
   void add(std::int64_t leaf, GradientSet gradients);
 
-  // So with one of `parameters` gradients: parameter number `parameter`'s. Each parameter has its tree: their leaves need
-  // not come together.
+  // The same for the gradient of a single parameter, number `parameter` of `parameters`. Each parameter has its own
+  // tree, so the gradients of a leaf may be added at different times.
   void add(std::int64_t leaf, std::size_t parameter, std::size_t parameters, Tensor gradient);
 
-  // The sums of complete subtrees that are left of a parameter, in the order of their leaves.
+  // The sums of a parameter's complete subtrees that are not combined yet, in the order of their leaves.
   const std::vector<Root>& roots(std::size_t parameter) const { return trees_[parameter].roots(); }
 
-  // The sum of all; an empty set if no micro-batch was added. The accumulator is empty again.
+  // Returns the sum of all gradients, or an empty set if no micro-batch was added, and empties the accumulator.
   GradientSet finish();
 
   void clear() { trees_.clear(); }

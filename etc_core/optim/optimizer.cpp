@@ -27,14 +27,14 @@ Device device_of(std::span<const ParamRef> parameters) {
   return parameters.empty() ? Device::cpu : parameters.front().device;
 }
 
-// What of the parameter this process works on.
+// The part of the parameter that this process works on.
 NumberRange part_of(const ParamRef& parameter, std::size_t index, const Division* division) {
   if (division == nullptr) return {index, 0, parameter.size};
   return division->shards.part(division->processes.rank(), index);
 }
 
-// The part of the parameter in blocks; none without a gradient. `whole` is what they have in common; its moments begin
-// with the part.
+// Adds the blocks of this part of the parameter; none without a gradient. `whole` holds the values common to all
+// blocks; its moments start at the part.
 void add_blocks(const ParamRef& parameter, const NumberRange& part, ops::UpdateBlock whole,
                 std::vector<ops::UpdateBlock>& blocks) {
   if (parameter.g == nullptr) return;
@@ -54,13 +54,13 @@ std::size_t blocks_in(std::int64_t numbers) {
   return static_cast<std::size_t>((numbers + ops::kBlockSize - 1) / ops::kBlockSize);
 }
 
-// What the processes have of every block, in the order of the blocks.
+// Gathers the values of all processes' blocks, in the order of the blocks.
 template <typename Value>
 std::vector<Value> of_all_blocks(std::span<const ParamRef> parameters, std::vector<Value> own,
                                  const Division* division) {
   if (division == nullptr) return own;
   const std::vector<Value> by_rank = gather_values<Value>(division->processes, own);
-  std::vector<std::size_t> first_of{0};  // block of a parameter; those without gradient have none
+  std::vector<std::size_t> first_of{0};  // first block of each parameter; parameters without gradient have no blocks
   for (const ParamRef& parameter : parameters) {
     first_of.push_back(first_of.back() + (parameter.g != nullptr ? blocks_in(parameter.size) : 0));
   }
@@ -83,7 +83,7 @@ void check_range(const char* name, double value, double low, double high) {
   fail_usage("optimizer", "{}: expected {} <= {} < {}, got {}", name, low, name, high, value);
 }
 
-// LAMB's ‖w‖/‖u‖ of one parameter, whose blocks' sums are combined in a fixed order; 1 where either is 0.
+// LAMB's ‖w‖/‖u‖ of one parameter; sums of its blocks are combined in a fixed order; 1 where either norm is 0.
 double ratio_of(std::span<const ops::UpdateNorms> norms) {
   std::vector<double> weights, update;
   for (const ops::UpdateNorms& block : norms) {
@@ -193,7 +193,7 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
                                        static_cast<float>(options_.epsilon),    static_cast<float>(gradient_scale)};
   const Device device = device_of(parameters);
 
-  // Pass 1: moments, and where no norm is waited for the weights; else the blocks' norms.
+  // Pass 1: moments, and the weights of parameters that need no norm; for the others the blocks' norms.
   const std::vector<ops::UpdateNorms> norms =
       of_all_blocks(parameters, ops::update_moments(device, constants, blocks), division_);
 
@@ -209,7 +209,7 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
     if (first != end && adapts(parameters[i].name)) ratios[i] = ratio_of(std::span(norms).subspan(first, end - first));
   }
 
-  // Pass 3: the weights that waited for their ratio.
+  // Pass 3: the weights that need their ratio.
   std::vector<ops::UpdateBlock> waiting;
   for (std::size_t n = 0; n < blocks.size(); ++n) {
     if (!blocks[n].adapted) continue;
@@ -224,7 +224,7 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   return ratios;
 }
 
-// Of the part this process owns, without values.
+// Moments for the part this process owns, without values.
 Optimizer::Moments Optimizer::made_moments(const ParamRef& parameter, std::size_t index) const {
   Moments moments;
   moments.part = part_of(parameter, index, division_);
@@ -236,7 +236,7 @@ Optimizer::Moments Optimizer::made_moments(const ParamRef& parameter, std::size_
   return moments;
 }
 
-// Moments of a parameter, made (zeros) at its first gradient, where the parameter lies.
+// Moments of a parameter, created as zeros at its first gradient, on the parameter's device.
 const Optimizer::Moments& Optimizer::moments_of(const ParamRef& parameter, std::size_t index) {
   Moments& moments = moments_[parameter.name];
   if (!moments.m) moments = made_moments(parameter, index);
@@ -261,7 +261,7 @@ std::map<std::string, Tensor> Optimizer::moments() const {
 
 std::map<std::string, Tensor> Optimizer::collected_moments() const {
   std::map<std::string, Tensor> all;
-  std::vector<Tensor> on_host;  // while they travel
+  std::vector<Tensor> on_host;  // kept alive while they are sent
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
   const auto bytes = [](std::int64_t numbers) { return numbers * static_cast<std::int64_t>(sizeof(float)); };

@@ -1,8 +1,8 @@
-// AdamW and LAMB as the reference trains with them (etc-core 10.3, 10.4; LAMB: You et al. 2020), and RAdam as ADMIN's
-// program does (translation 7; Liu et al. 2020).
+// AdamW and LAMB as in the reference (etc-core 10.3, 10.4; LAMB: You et al. 2020), and RAdam as in ADMIN's program
+// (translation 7; Liu et al. 2020).
 //
-// The first two differ from the textbook: no bias correction, ε outside the root, decay multiplied by the learning rate,
-// and exclusion from decay by substrings of the parameter's name. One step of the training loop is
+// The first two differ from the textbook: no bias correction, ε outside the root, decay multiplied by the learning
+// rate, and exclusion from decay by substrings of the parameter's name. One step of the training loop is
 //   norm = global_norm(params); optimizer.step(params, learning_rate(schedule, step), clip_scale(norm, 1.0))
 // Everything is computed in fixed blocks without fused multiply-adds (update.h), so the new weights have the same bits
 // for any thread count and on any x86-64 machine.
@@ -23,24 +23,24 @@ namespace etc {
 
 // One parameter in one step.
 struct ParamRef {
-  std::string name;  // its checkpoint name: exclusions look at it
+  std::string name;  // its checkpoint name, to which exclusions apply
   float* w = nullptr;
-  const float* g = nullptr;  // null: no gradient, the parameter is left untouched (no decay either)
+  const float* g = nullptr;  // null: no gradient, the parameter is not changed (no decay either)
   std::int64_t size = 0;
   std::vector<std::int64_t> shape;
-  std::uint64_t* version = nullptr;  // raised when w changes; null: nobody compares
+  std::uint64_t* version = nullptr;  // incremented when w changes; null: not needed
   Device device = Device::cpu;       // of w and g, the same for all parameters of a step
 };
 
 // The parameters of a model with the gradients they have now.
 std::vector<ParamRef> param_refs(const ParameterSet& parameters);
 
-// Euclidean norm of all gradients together, dense, in double; parameters without gradient count nothing. Divided: every
-// process looks at the numbers it owns, and all get the same norm, with the bits of one process.
+// Euclidean norm of all gradients together, dense, in double; parameters without gradient are skipped. With a division,
+// every process reads the numbers it owns, and all get the same norm, with the same bits as a single process.
 double global_norm(std::span<const ParamRef> parameters, const Division* division = nullptr);
 
-// What gradients are multiplied with so that their norm is at most max_norm: max_norm / max(norm, max_norm); 1 when
-// max_norm is 0 (no clipping). Throws Error when the norm is nan or infinite: the moments would never recover.
+// The factor that limits the norm of the gradients to max_norm: max_norm / max(norm, max_norm); 1 when max_norm is 0
+// (no clipping). Throws Error when the norm is nan or infinite, because the moments would never recover.
 double clip_scale(double norm, double max_norm);
 
 enum class OptimizerKind { adamw, lamb, radam };
@@ -52,7 +52,7 @@ OptimizerKind optimizer_kind(const std::string& name);
 //   sqrt((1-β₂^t)(ρ_t-4)(ρ_t-2)ρ_∞ / ((ρ_∞-4)(ρ_∞-2)ρ_t)) / (1-β₁^t)   where ρ_t >= 5, else 0
 double radam_factor(double beta_1, double beta_2, std::int64_t update);
 
-// Smaller ones are 0 as floats are computed here, and the update of a number whose gradient was always 0 is 0/0.
+// A smaller ε is flushed to 0 as a float, and the update of a weight whose gradient was always 0 would be 0/0.
 inline constexpr double kLeastEpsilon = 1e-37;
 
 struct OptimizerOptions {
@@ -60,7 +60,7 @@ struct OptimizerOptions {
   double beta_1 = 0.9;
   double beta_2 = 0.999;
   double epsilon = 1e-6;
-  double weight_decay = 0.01;  // λ; 0: none, while LAMB's exclusions still act
+  double weight_decay = 0.01;  // λ; 0: none, but LAMB's exclusions still apply
   // Case-sensitive substrings of names.
   std::vector<std::string> exclude_from_decay = {"LayerNorm", "layer_norm", "bias", "rezero_alpha", "admin_omega"};
   std::vector<std::string> exclude_from_adaptation = {};  // LAMB; empty: as exclude_from_decay
@@ -68,8 +68,8 @@ struct OptimizerOptions {
 
 class Optimizer {
  public:
-  // division: this process keeps the moments of the numbers it owns alone, and step() changes no others; null: of all
-  // numbers. It must outlive this. Throws UsageError on values outside their ranges.
+  // division: this process keeps only the moments of the numbers it owns, and step() changes only those numbers; null:
+  // of all numbers. It must outlive this object. Throws UsageError on values outside their ranges.
   explicit Optimizer(OptimizerOptions options, const Division* division = nullptr);
 
   const OptimizerOptions& options() const { return options_; }
@@ -81,35 +81,36 @@ class Optimizer {
   //   w = w - ρ·lr·u         ρ = ‖w‖/‖u‖ where LAMB adapts and both are > 0, else 1; not clamped
   // RAdam, t being the number of this update: w = w - λ·lr·w - lr·radam_factor(t)·m/(sqrt(v)+ε).
   // m and v begin as zeros, beside w, when a parameter has its first gradient. Returns ρ for every parameter in order
-  // (1 for AdamW and for those left untouched). Rules: throws Error when a name is given twice or a parameter's size is
+  // (1 for AdamW and for unchanged parameters). Rules: throws Error when a name is given twice or a parameter's size is
   // not that of its moments. Cost: reads and writes w, m, v once and reads g once (28 bytes a number); LAMB reads w, m,
   // v once more.
   std::vector<double> step(std::span<const ParamRef> parameters, double learning_rate, double gradient_scale = 1);
 
-  // Updates done so far, which RAdam counts: for a run that goes on.
+  // The number of updates done so far, which RAdam needs; to be saved and set when a run is resumed.
   std::int64_t updates() const { return updates_; }
   void set_updates(std::int64_t updates) { updates_ = updates; }
 
   // Moments under "<name>/adam_m" and "<name>/adam_v", for saving: handles, not copies. Parameters that never had a
-  // gradient have none. Divided: a call of all processes; the first one gets all numbers, on the host, the others none.
+  // gradient have none. With a division it is a collective call: rank 0 gets all numbers, on the host, the others none.
   std::map<std::string, Tensor> moments() const;
 
-  // Takes over saved moments, replacing what there was. Throws Error, changing nothing, when a tensor belongs to none
-  // of the parameters, has another shape, or one of the two is missing. Divided: what others own is not kept.
+  // Takes over saved moments, replacing the current ones. Throws Error without changing anything when a tensor belongs
+  // to none of the parameters, has another shape, or one of the two is missing. With a division, only owned numbers are
+  // kept.
   void set_moments(const std::map<std::string, Tensor>& moments, std::span<const ParamRef> parameters);
 
  private:
   struct Moments {
-    Tensor m, v;                      // of the parameter's shape; divided: [part.count]
-    NumberRange part;                 // of the parameter: what they belong to
+    Tensor m, v;                      // of the parameter's shape; with a division [part.count]
+    NumberRange part;                 // the part of the parameter to which they belong
     std::vector<std::int64_t> shape;  // of the parameter
   };
   const Moments& moments_of(const ParamRef& parameter, std::size_t index);
   Moments made_moments(const ParamRef& parameter, std::size_t index) const;
   std::map<std::string, Tensor> collected_moments() const;
 
-  // What the update m/(sqrt(v)+ε) + decay·w is multiplied with, and its decay where a parameter has one; or, where there is
-  // no update, what share of such a parameter is taken off.
+  // rate: factor of the update m/(sqrt(v)+ε) + decay·w; decay: used for parameters that decay. alone: if there is no
+  // update, the fraction by which decaying parameters shrink.
   struct Rates {
     double rate, decay, alone = 0;
   };

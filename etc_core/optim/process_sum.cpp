@@ -12,7 +12,7 @@ namespace etc {
 
 namespace {
 
-// What is left of neighbouring leaves when all complete nodes are added.
+// The roots that remain of neighbouring leaves when all complete nodes are added up.
 std::vector<TreeNode> roots_over(const LeafRange& leaves) {
   const auto nothing = [](char, char) { return '\0'; };
   TreeSum<char, decltype(nothing)> tree(nothing);
@@ -41,9 +41,9 @@ struct AddNumbers {
 
 }  // namespace
 
-// One batch among several processes. A bucket of parameters goes its way:
-//   an own root's gradients are final ─▶ sent to their owners ─▶ own parts of all roots have come, and are added
-//                                                             ─▶ the sum is spread
+// One batch with several processes. The stages of a bucket of parameters:
+//   an own root's gradients are final ─▶ sent to their owners ─▶ own parts of all roots have arrived, and are added
+//                                                             ─▶ the sum is sent to all
 class ProcessSum::Batch {
  public:
   Batch(const Division& division, const ParameterSet& parameters, Result result, std::span<const LeafRange> of_rank)
@@ -57,7 +57,7 @@ class ProcessSum::Batch {
     for (std::size_t bucket = buckets_.size(); own_.empty() && bucket-- > 0;) receive(bucket);
   }
 
-  // The sum of a parameter's gradients over leaves that end with this one is complete in the accumulator.
+  // Called when the accumulator has a parameter's sum over leaves that end with this one; it may be an own root.
   void complete(std::int64_t leaf, std::size_t parameter, const GradientAccumulator& accumulator) {
     std::size_t root = 0;
     while (root < own_.size() && last_leaf(own_nodes()[root]) != leaf) ++root;
@@ -101,9 +101,9 @@ class ProcessSum::Batch {
 
  private:
   struct Way {
-    std::size_t complete = 0;                      // parameters of the root that is being completed
-    std::vector<std::shared_ptr<Transfer>> roots;  // the last one brings those of others
-    std::vector<Tensor> memory;                    // of those, one after the other
+    std::size_t complete = 0;                      // finished parameters of the current own root
+    std::vector<std::shared_ptr<Transfer>> roots;  // the last one receives the roots of others
+    std::vector<Tensor> memory;                    // for the roots of others, one after the other
     std::shared_ptr<Transfer> spread;
   };
 
@@ -118,9 +118,9 @@ class ProcessSum::Batch {
     return division_.shards.of(division_.processes.rank(), buckets_[bucket]);
   }
 
-  static int tag(std::size_t bucket) { return 1 + 2 * static_cast<int>(bucket); }  // those between: start_spread
+  static int tag(std::size_t bucket) { return 1 + 2 * static_cast<int>(bucket); }  // start_spread uses the even tags
 
-  // Everybody's parts of an own root.
+  // Sends all owners their parts of an own root.
   void send(std::size_t bucket, const GradientSet& root) {
     const auto on_host = std::make_shared<GradientSet>(root.size());
     for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].end; ++i) {
@@ -141,7 +141,8 @@ class ProcessSum::Batch {
     }
   }
 
-  // The own part of everybody's roots. In rounds of devices also everybody's parts of the own ones, which are complete.
+  // Starts receiving the owned part of all other roots. With rounds between devices, this also sends the other owners
+  // their parts of the own roots, which are complete by now.
   void receive(std::size_t bucket) {
     std::int64_t numbers = 0;
     for (const NumberRange& stretch : own_stretches(bucket)) numbers += stretch.count;
@@ -179,11 +180,11 @@ class ProcessSum::Batch {
                        [this](const auto& transfer) { return division_.done(*transfer); });
   }
 
-  // The own numbers of all roots, in the tree's order; then their sums go to everybody.
+  // Adds the owned numbers of all roots in the tree's order, then sends the sums to all processes.
   void add(std::size_t bucket) {
     Way& way = ways_[bucket];
     for (Tensor& memory : way.memory) memory = memory.to(device());
-    GradientSet own(total_.size());  // that are sent on
+    GradientSet own(total_.size());  // sums to be sent to the others
     std::int64_t before = 0;
     for (std::size_t s = 0; s < own_stretches(bucket).size(); ++s) {
       const NumberRange& stretch = own_stretches(bucket)[s];
@@ -206,7 +207,7 @@ class ProcessSum::Batch {
     way.spread = start_spread(division_, bucket, own, travelling_);
   }
 
-  // An own root's, or new.
+  // Memory for the total: that of an own root, or new.
   const Tensor& memory_of_total(std::size_t parameter) {
     Tensor& total = total_[parameter];
     for (const GradientSet& root : own_) {
@@ -216,8 +217,8 @@ class ProcessSum::Batch {
     return total;
   }
 
-  // Own stretch number s of all roots; `before` numbers of the bucket's own stretches lie before it. Null: no root has
-  // a gradient there.
+  // The sum over all roots of owned range number s; `before`: count of numbers in the bucket's owned ranges before it.
+  // Null: no root has a gradient there.
   float* sum_of(std::size_t bucket, std::size_t s, std::int64_t before) const {
     const Way& way = ways_[bucket];
     const std::span<const NumberRange> stretches = own_stretches(bucket);
@@ -246,10 +247,10 @@ class ProcessSum::Batch {
   std::vector<std::vector<TreeNode>> roots_of_;  // by rank
   std::vector<GradientSet> own_;                 // values of the own roots; filled as they are completed
   std::vector<Way> ways_;                        // by bucket
-  std::vector<std::size_t> order_;               // buckets that wait for what others send, in the order of their sends
-  std::size_t next_ = 0;                         // of them the first that is not added yet
+  std::vector<std::size_t> order_;               // buckets that wait for roots of others, in the order of their sends
+  std::size_t next_ = 0;                         // index in order_ of the first bucket that is not added yet
   std::string has_;                              // by parameter: '1' where an own root has a gradient
-  GradientSet total_, travelling_;               // by parameter; the second: the same, on the host or in rounds
+  GradientSet total_, travelling_;               // by parameter; travelling_: the same sums as sent, on host or device
 };
 
 ProcessSum::ProcessSum(const Division& division, ParameterSet& parameters, Result result)

@@ -1,18 +1,18 @@
-// The sum of all micro-batches' gradients when several processes computed them, with the bits of one process.
+// The sum of all micro-batches' gradients, computed by several processes, with the same bits as by one process.
 //
 //   leaves      0   1   2   3   4   5        two processes, 0-2 and 3-5
-//   roots      (0+1)    2 │ 3  (4+5)         each adds what is complete within its leaves; these roots travel
+//   roots      (0+1)    2 │ 3  (4+5)         each adds the complete subtrees over its leaves; these roots are sent
 //   owners     of every bucket of parameters rank 0 owns the first half of the numbers, rank 1 the second (shards.h);
 //              each adds its numbers of all roots in the tree's order, ((0+1)+(2+3))+(4+5)
-//   spread     everybody gets everybody's result; with divided moments the new weights go instead
+//   spread     every process gets the results of all owners; with divided moments the new weights are sent instead
 //
-// Every number is added once, by its owner, and all links carry the same: a process sends each of its roots but for its
-// own share, and its own share of the result to all others. With one root each, R processes and a gradient of S bytes,
-// that is 2·(R-1)·S bytes in all: what one reduction and one broadcast take at least.
+// Every number is added once, by its owner, and all links carry the same load: a process sends each of its roots except
+// for its own share, and its own share of the result to all others. With one root each, R processes and a gradient of S
+// bytes, that is 2·(R-1)·S bytes in all, the minimum for one reduction and one broadcast.
 //
-// A bucket of a root goes on its way as soon as its last gradient is final, while the backward pass computes those of the
-// buckets before it; and so does its sum. When what arrives has no influence on the result: who adds what in which order
-// is decided by the numbers of the leaves.
+// A bucket of a root is sent as soon as its last gradient is final, while the backward pass computes the gradients of
+// earlier buckets; the same holds for its sum. The order of arrival has no influence on the result: the numbers of the
+// leaves alone decide which process adds which numbers, and in which order.
 #pragma once
 
 #include <cstdint>
@@ -33,29 +33,28 @@ struct LeafRange {
 
 class ProcessSum : NotCopied {
  public:
-  // What finish() returns: everybody's sums, or (the weights will travel in their place) those of the own numbers alone.
+  // What finish() returns: all sums, or only those of the owned numbers (if the new weights will be sent instead).
   enum class Result { whole, own_share };
 
-  // Both must outlive this.
+  // Division and parameters must outlive this object.
   ProcessSum(const Division& division, ParameterSet& parameters, Result result);
   ~ProcessSum();
 
-  // A batch begins, of which each rank computes these leaves, one rank's behind those of the ranks before. A call of all
-  // processes, like finish().
+  // Begins a batch. of_rank: the leaves that each rank computes, consecutive in the order of the ranks. A collective
+  // call, like finish().
   void begin(std::span<const LeafRange> of_rank);
 
-  // Takes over what one parameter's gradient of the own leaf is: it does not change any more (Tape::announce_final).
-  // Leaves in rising order.
+  // Takes over one parameter's gradient of an own leaf, which must be final (Tape::announce_final); leaves in order.
   void take(std::int64_t leaf, const Parameter& parameter);
-  // The same for all parameters not taken yet: the leaf is over. Throws Error when a taken one has a gradient again.
+  // The same for all parameters not taken yet, which ends the leaf. Throws Error when a taken one has a gradient again.
   void take_rest(std::int64_t leaf);
 
-  // One gradient per parameter, undefined where no micro-batch of any process had one. Result::own_share: the numbers
-  // this process does not own hold anything.
+  // One gradient per parameter, undefined where no micro-batch of any process had one. With Result::own_share, numbers
+  // that this process does not own are unspecified.
   GradientSet finish();
 
  private:
-  class Batch;  // what several processes need while one is computed
+  class Batch;  // state of the current batch, if there are several processes
   void take_number(std::int64_t leaf, std::size_t parameter);
 
   const Division& division_;

@@ -39,7 +39,7 @@ double bert_rate(const LearningRateSchedule& schedule, std::int64_t step) {
   return schedule.initial_rate * std::pow(1.0 - real(std::min(step, total)) / real(total), schedule.power);
 }
 
-// From the peak at the end of the warm-up to the end rate at the last step.
+// The rate that falls from the peak at the end of the warm-up to the end rate at the last step.
 double falling_rate(const LearningRateSchedule& schedule, std::int64_t step, double power) {
   const std::int64_t total = schedule.total_steps, warmup = schedule.warmup_steps;
   if (step >= total) return schedule.end_rate;

@@ -1,4 +1,4 @@
-// The learning rate of every step: BERT's schedule (etc-core 10.1) and those of translation (translation 7).
+// The learning rate of every step: BERT's schedule (etc-core 10.1) and the schedules for translation (translation 7).
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ struct LearningRateSchedule {
 //   step before t₀ during bert's warm-up, where the formula is negative.
 double learning_rate(const LearningRateSchedule& schedule, std::int64_t step);
 
-// Updates of a whole run, rounded down: examples/batch·epochs (UsageError for a batch < 1); and those of its warm-up.
+// The number of updates of a whole run, examples/batch·epochs rounded down (UsageError for a batch < 1), and of its
+// warm-up.
 std::int64_t total_training_steps(std::int64_t examples, std::int64_t batch_examples, double epochs);
 std::int64_t warmup_training_steps(std::int64_t total_steps, double warmup_proportion);
 

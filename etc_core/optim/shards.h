@@ -1,9 +1,10 @@
-// Which numbers of a model's parameters belong to which of several processes.
+// Assigns the numbers of a model's parameters to the processes that own them.
 //
-// Parameters lie one after the other, each cut into the blocks that updates work on (ops/update_block.h), so that an
-// update of some computes the same blocks as one of everything. Neighbouring parameters are a bucket, whose numbers travel
-// together. Of every bucket each process owns the blocks that begin in its part of the bucket's numbers: shares are as
-// equal as whole blocks allow, lie in the order of the ranks, and whatever bucket is ready, all processes have work.
+// Parameters are ordered one after the other, and each is divided into the blocks that updates work on
+// (ops/update_block.h), so that a process updates exactly the same blocks as a single process would. Neighbouring
+// parameters form a bucket, whose numbers are sent together. In every bucket, each process owns the blocks that begin
+// in its part of the bucket's numbers. So shares are as equal as whole blocks allow, are in the order of the ranks, and
+// every bucket that is ready gives all processes work.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace etc {
 
-// Of so many gradients or moments.
+// The bytes of this many gradients or moments.
 constexpr std::int64_t bytes_of(std::int64_t numbers) {
   return numbers * static_cast<std::int64_t>(sizeof(float));
 }
@@ -36,18 +37,18 @@ struct Bucket {
 
 class Shards {
  public:
-  // sizes: of the parameters. bucket_bytes: of a bucket's gradient at most, where it holds more than one parameter;
-  // 0: one bucket.
+  // sizes: of the parameters. bucket_bytes: maximum size of a bucket's gradient, if it holds more than one parameter;
+  // 0: one bucket for everything.
   Shards(std::span<const std::int64_t> sizes, int ranks, std::int64_t bucket_bytes = 0);
   Shards(const ParameterSet& parameters, int ranks, std::int64_t bucket_bytes = 0);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
 
-  // At most one stretch of a parameter, in the order of the parameters.
+  // The owned ranges of a rank: at most one per parameter, in the order of the parameters.
   const std::vector<NumberRange>& of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
   std::span<const NumberRange> of(int rank, const Bucket& bucket) const;
 
-  // Of this parameter; {parameter, 0, 0}: none of it.
+  // The owned range of this parameter; {parameter, 0, 0}: none of it.
   NumberRange part(int rank, std::size_t parameter) const;
 
  private:
@@ -55,13 +56,13 @@ class Shards {
   std::vector<std::vector<NumberRange>> of_rank_;
 };
 
-// The processes among which work on parameters is divided, and who owns what.
+// The processes among which work on parameters is divided, and which numbers each owns.
 struct Division {
   Communicator& processes;
   const Shards& shards;
-  std::shared_ptr<DeviceRounds> rounds = nullptr;  // what is on devices travels in these; null: through the hosts
+  std::shared_ptr<DeviceRounds> rounds = nullptr;  // send data on devices; null: such data go through the hosts
 
-  // As those of `processes`, or of `rounds` where there are some.
+  // These call `rounds` if set, else `processes`.
   std::shared_ptr<Transfer> start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
                                   std::shared_ptr<const void> memory) const;
   bool done(Transfer& transfer) const { return rounds ? rounds->done(transfer) : processes.done(transfer); }
@@ -70,12 +71,14 @@ struct Division {
   const std::vector<NumberRange>& own() const { return shards.of(processes.rank()); }
 };
 
-// The owners' numbers of every tensor, in every process. tensors: by parameter, [size of the parameter]; the same ones
-// are undefined everywhere and stay so. Bytes sent by a process: 4·(its own numbers)·(processes - 1).
+// Sends the owners' numbers of every tensor to every process. tensors: by parameter, [size of the parameter]; undefined
+// ones must be undefined in all processes and stay so. Bytes sent by a process: 4·(its own numbers)·(processes - 1).
 void spread(const Division& division, std::span<const Tensor> tensors);
 
-// Begins that for one bucket, of division.shards.buckets(), on the host or, with division.rounds, on the device. own: what this process sends its numbers from,
-// into memory: where that is defined, here and everywhere, and own is not, nothing comes to the others.
+// Starts spread() for one bucket of division.shards.buckets(), on the host or, with division.rounds, on the device.
+// own: the tensors from which this process sends its numbers; memory: the tensors that receive the numbers of others,
+// defined for the same parameters in all processes. If memory is defined and own is not, messages without content are
+// sent.
 std::shared_ptr<Transfer> start_spread(const Division& division, std::size_t bucket, std::span<const Tensor> own,
                                        std::span<const Tensor> memory);
 

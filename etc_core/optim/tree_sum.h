@@ -1,13 +1,13 @@
-// The one order in which the micro-batches of an optimiser batch are added: a binary tree over their numbers 0 … n-1.
+// The fixed order in which the micro-batches of an optimiser batch are added: a binary tree over their numbers 0 … n-1.
 //
 //               ┌───────┴───────┐              n = 6; level 0: the micro-batches, the leaves.
 //           ┌───┴───┐           │              Node i of level k stands over the leaves i·2^k … (i+1)·2^k-1.
 //         ┌─┴─┐   ┌─┴─┐       ┌─┴─┐            Complete nodes are added left + right, siblings only; what stays
 //         0   1   2   3       4   5            alone at the end joins from the right: big + (… + small).
 //
-// Whoever holds neighbouring leaves adds what complete nodes lie over them (push); what is left are roots. Roots of
-// others, pushed in the order of their leaves, go on exactly where these stopped (push, finish). So the sum has the same
-// bits whether one process holds all leaves or each of many holds some.
+// A process that holds neighbouring leaves adds up the complete nodes over them (push); the remaining nodes are its
+// roots. Roots of other processes, pushed in the order of their leaves, continue the same sum (push, finish). So the
+// sum has the same bits whether one process holds all leaves or each of many holds some.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class TreeSum {
 
   explicit TreeSum(Add add) : add_(std::move(add)) {}
 
-  // Takes the value of a node behind all those pushed before.
+  // Adds the value of the node that follows all nodes pushed before.
   void push(TreeNode node, Value value) {
     while (!roots_.empty() && siblings(roots_.back().node, node)) {
       value = add_(std::move(roots_.back().value), std::move(value));
@@ -45,10 +45,10 @@ class TreeSum {
 
   const std::vector<Root>& roots() const { return roots_; }
 
-  // What push() could not add, in the order of the leaves; none afterwards.
+  // Returns and removes the values that push() could not combine, in the order of the leaves.
   std::vector<Root> take_roots() { return std::exchange(roots_, {}); }
 
-  // The sum of all, if anything was pushed; nothing afterwards.
+  // Returns the sum of all values, if any were pushed, and empties the tree.
   std::optional<Value> finish() {
     std::optional<Value> total;
     while (!roots_.empty()) {

@@ -33,7 +33,7 @@ Tensor Tensor::empty(std::vector<std::int64_t> shape, Purpose purpose, Device de
 }
 
 Tensor Tensor::adopt(std::shared_ptr<float> memory, std::vector<std::int64_t> shape, Purpose purpose) {
-  constexpr std::uintptr_t kLine = 64;  // as Bytes (base/buffer.h): kernels rely on it
+  constexpr std::uintptr_t kLine = 64;  // the alignment of Bytes (base/buffer.h), on which kernels rely
   if (memory == nullptr) fail("tensor", "adopt: expected memory, got none");
   if (reinterpret_cast<std::uintptr_t>(memory.get()) % kLine != 0) {
     fail("tensor", "adopt: expected memory that begins on a {}-byte line, got one {} bytes behind it (copy it instead)",

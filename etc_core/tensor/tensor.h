@@ -1,5 +1,5 @@
-// A dense block of numbers with a shape: the currency of autograd, nn and optim. The numbers are fp32; in bf16 those that
-// only products and attention read are bf16 (keeps_bf16() in base/backend.h).
+// A dense block of numbers with a shape, used throughout autograd, nn and optim. The numbers are fp32. When computing
+// in bf16, tensors that only products and attention read are bf16 (keeps_bf16() in base/backend.h).
 //
 // Invariant: always contiguous, the last dimension fastest (token-major: [T, H]). A Tensor is a handle: copies share
 // the memory, and constness belongs to the handle, not to the numbers (as with std::shared_ptr). There are no strided
@@ -27,13 +27,13 @@ class Tensor {
   static Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu,
                       ElementType type = ElementType::fp32);
   static Tensor zeros(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu);
-  // A copy of `values`, which must be as many as the shape says.
+  // A copy of `values`, whose number must match the shape.
   static Tensor from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose,
                      Device device = Device::cpu);
-  // The host's numbers at `memory` without a copy: memory that another allocated, such as a mapped file. The pointer's
-  // owner keeps it alive until the last handle is gone; nobody is charged for it. It begins on a 64-byte line (anything
-  // else is an Error), holds as many numbers as the shape says and is readable to the end of its last line. What is
-  // read-only must not be written: no update of weights, no result of an operator.
+  // Uses the host's numbers at `memory` without a copy: memory allocated elsewhere, such as a mapped file. The shared
+  // pointer keeps it alive until the last handle is gone; it is not charged to the ledger. It must be aligned to 64
+  // bytes (else Error), match the shape and be readable to the end of its last 64-byte line. Read-only memory must not
+  // be written: no update of weights, no result of an operator.
   static Tensor adopt(std::shared_ptr<float> memory, std::vector<std::int64_t> shape, Purpose purpose);
 
   explicit operator bool() const { return owner_ != nullptr; }
@@ -48,7 +48,7 @@ class Tensor {
   Purpose purpose() const { return purpose_; }
   ElementType type() const { return type_; }
 
-  // For the host to read and write only when device() is cpu. Each throws Error when the numbers are of the other type.
+  // The host may read and write only when device() is cpu. Each throws Error when the numbers are of the other type.
   float* data() const {
     if (type_ != ElementType::fp32) fail_type(ElementType::fp32);
     return static_cast<float*>(data_);
@@ -62,7 +62,7 @@ class Tensor {
   void zero() const;
   Tensor clone() const { return clone(purpose_); }  // own memory, equal numbers
   Tensor clone(Purpose purpose) const;
-  Tensor to(Device device) const;  // this handle when the numbers are there already, else a copy there
+  Tensor to(Device device) const;  // this handle if the numbers are already on the device, else a copy there
   // The same memory under another shape of equal size, such as [T, N*D] as [T, N, D].
   Tensor reshaped(std::vector<std::int64_t> shape) const;
   bool is_only_handle() const { return owner_.use_count() == 1; }  // no other handle on this memory
@@ -76,7 +76,7 @@ class Tensor {
   std::int64_t bytes() const { return size_ * element_bytes(type_); }
   [[noreturn]] void fail_type(ElementType expected) const;
 
-  std::shared_ptr<void> owner_;  // of the memory: our own Buffer, or what adopt() was given
+  std::shared_ptr<void> owner_;  // of the memory: a Buffer, or the pointer given to adopt()
   void* data_ = nullptr;
   std::vector<std::int64_t> shape_;
   std::int64_t size_ = 0;

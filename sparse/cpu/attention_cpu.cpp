@@ -1,5 +1,5 @@
-// The attention operator on the CPU: compiled once per instruction set, chosen at run time. How the work is divided is
-// the operator's choice (Partition); the walk, the arithmetic and the terms are the same for both.
+// The attention operator on the CPU: compiled once per instruction set, selected at run time. The operator's Partition
+// selects the division of work; loops, arithmetic and terms are the same for both divisions.
 #include "sparse/attention.h"
 
 #include "etc_core/base/cpu_limit.h"
@@ -9,8 +9,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// foreach_target includes this file again for every instruction set; the -inl headers below are compiled anew each
-// time, into a namespace of their own.
+// foreach_target includes this file once per instruction set; the -inl headers below are compiled each time, into a
+// separate namespace.
 #include "sparse/cpu/by_keys-inl.h"
 #include "sparse/cpu/by_queries-inl.h"
 #include "sparse/register_cpu.h"
@@ -19,9 +19,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 
-// Two kernels behind one slot: with many queries and few keys each, output rows are written once and never combined;
-// with few queries and many keys, splitting the keys is what gives every thread work. One kernel for both was not
-// built: it would combine partial outputs of every long query, a pass over memory the first way does without.
+// Two kernels behind one slot. With many queries that see few keys, dividing by queries writes output rows once and
+// never combines them. With few queries that see many keys, only splitting the keys gives every thread work. A single
+// kernel would have to combine partial outputs of every long query, an extra pass over memory.
 bool by_queries(const AttentionInputs& in) {
   return in.tiles->op->partition == Partition::queries;
 }
@@ -49,7 +49,7 @@ HWY_AFTER_NAMESPACE();
 namespace etc::sparse {
 
 namespace {
-// The table of compiled versions of each function; HWY_DYNAMIC_DISPATCH picks the best one the processor runs.
+// The table of compiled versions of each function; HWY_DYNAMIC_DISPATCH selects the best one for the processor.
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 HWY_EXPORT(forward_scratch);

@@ -1,5 +1,5 @@
-// The products of backward with bf16 operands and fp32 sums: probabilities, gradients of scores and the tables' sums stay
-// fp32 as in group-inl.h. Per step of at most kBf16Keys keys, which ends on the tiles' alignment:
+// The products of backward with bf16 operands and fp32 sums. Probabilities, gradients of scores and the tables' sums
+// stay fp32 as in group-inl.h. Per step of at most kBf16Keys keys, which ends at a multiple of the tiles' alignment:
 //
 //   s  [keys, 16] = K · q_pairs        dp [keys, 16] = V · dout_pairs        contracted over components
 //   dq [stride, 16] += K by columns · pairs of keys of ds                    over keys
@@ -25,10 +25,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 
-// A group's operands of all products, of the rows already copied.
+// Builds a group's operands of all products from the rows already copied.
 HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch& scratch) {
   const Bf16Scratch& own = scratch.bf16;
-  // Rows of this head alone, from column 0 on.
+  // The rows contain this head only, from column 0 on.
   const auto turn = [&](const float* rows, std::uint16_t* of_components, std::uint16_t* of_queries) HWY_ATTR {
     round_group(head, rows, own.rows);
     pair_components(head, own.rows, of_components);
@@ -40,7 +40,7 @@ HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch&
   head.bf16->open_sums(head.stride, own.out_columns);
 }
 
-// Columns of a key block rounded as rows, and zeros up to a whole tile and one row.   w [keys, kGroup]
+// Rounds the columns of a key block as rows, and adds zeros up to a whole tile and one row.   w [keys, kGroup]
 HWY_INLINE void round_columns(const HeadContext& head, const float* w, std::int64_t keys, std::uint16_t* to) {
   const std::int64_t size = keys * kGroup, rounded = round_up(size, kTilePairs);
   head.bf16->round_row(w, size, rounded, to);
@@ -48,8 +48,8 @@ HWY_INLINE void round_columns(const HeadContext& head, const float* w, std::int6
   std::fill(to + rounded, to + end, std::uint16_t{0});
 }
 
-// Columns of a key block rounded as pairs of neighbouring keys, `lead` zero ones before, zeros up to the next multiple of
-// the alignment.
+// Rounds the columns of a key block as pairs of consecutive keys, with `lead` zero keys before and zeros up to the next
+// multiple of the alignment.
 //   w [keys, kGroup]
 HWY_INLINE void pair_columns(const HeadContext& head, const float* w, std::int64_t keys, std::int64_t lead,
                              std::uint16_t* to) {
@@ -60,8 +60,8 @@ HWY_INLINE void pair_columns(const HeadContext& head, const float* w, std::int64
   }
 }
 
-// What pairs add to m: the tables' gradients of a key block; g = scale·dC becomes what q·k has for its gradient.
-// carried: q·k was not computed for this block.   g [keys, kGroup]
+// Backward of the pair terms of m: adds a key block's gradients of the tables, and turns g = scale·dC into the gradient
+// of q·k. carried: q·k was not computed for this block.   g [keys, kGroup]
 HWY_NOINLINE inline void bf16_join_gradients(const HeadContext& head, const KeyBlock& block,
                                              const GroupScratch& scratch, bool carried, float* g) {
   const TermScratch& terms = scratch.terms;
@@ -71,8 +71,8 @@ HWY_NOINLINE inline void bf16_join_gradients(const HeadContext& head, const KeyB
   join_gradients(terms, block, g);
 }
 
-// The left and right operands of a key block's gradients.
-//   scratch.p, scratch.ds [keys, kGroup]: dropped probabilities and scale·dC
+// Rounds the left and right operands of a key block's gradient products.
+//   scratch.p, scratch.ds [keys, kGroup]: probabilities after dropout and scale·dC
 HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                                 bool carried) {
   const Bf16Weights& own = scratch.bf16.weights[0];
@@ -82,7 +82,7 @@ HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, 
   round_columns(head, scratch.p, block.keys, own.probability_rows);
 }
 
-// dq, dk and dv of a key block, from the operands of round_gradients.
+// Adds dq, dk and dv of a key block, from the operands of round_gradients.
 HWY_INLINE void multiply_gradients(const HeadContext& head, const KeyBlock& block, const Bf16Scratch& own) {
   const Bf16Weights& weights = own.weights[0];
   const Bf16Panel& panel = block.panel->bf16();
@@ -93,7 +93,7 @@ HWY_INLINE void multiply_gradients(const HeadContext& head, const KeyBlock& bloc
   head.bf16->outer_products(weights.probability_rows, own.dout_of_queries, stride, keys, block.panel->dv(block.row));
 }
 
-// dq of a group, in rows.   scratch.out [kGroup, stride]
+// Writes dq of a group as rows.   scratch.out [kGroup, stride]
 HWY_INLINE void bf16_finish_group(const HeadContext& head, const GroupScratch& scratch) {
   head.bf16->close_sums(head.stride, scratch.bf16.out_columns);
   for (std::int64_t c = 0; c < head.stride; c += kGroup) {

@@ -1,6 +1,6 @@
-// The forward pass of a group with bf16 operands: products by Bf16Tiles, softmax in fp32 as in group-inl.h, but in one
-// pass over the keys, kBf16Keys of them at a time; weights are powers relative to a reference that follows the largest
-// logit of the steps before. Steps overlap, so that matrix tiles and vectors work at the same time:
+// The forward pass of a group with bf16 operands: products by Bf16Tiles, softmax in fp32 as in group-inl.h, but as an
+// online softmax in one pass over the keys, kBf16Keys per step. Weights are powers of two relative to a reference,
+// which is raised when logits grow. Steps overlap, so that the tile unit and the vector units work at the same time:
 //   tiles    q·k 0 |         q·k 1 | w·v 0   q·k 2 | w·v 1   q·k 3 | ...
 //   vectors        | softmax 0     | softmax 1     | softmax 2     | ...
 // Highway's per-target include guard.
@@ -28,10 +28,10 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The bits of 2^x, x < 127: at most 1.1e-4 off, relatively, a twentieth of what rounding to bf16 may cost, and exact
-// where x is whole, so that a row with one key gets the weight 1. 0 for -inf; below 2^-126 subnormal or 0, which the
-// threads and the tiles take for 0. x = n + r with 0 <= r < 1; 2^r by the cubic through its ends with the least relative
-// error; n joins the exponent.
+// The bits of 2^x, x < 127. The relative error is at most 1.1e-4, a twentieth of the possible bf16 rounding error. The
+// result is exact for integer x, so that a row with one key gets the weight 1; it is 0 for -inf, and subnormal or 0
+// below 2^-126, which the threads and the tiles treat as 0. x = n + r with 0 <= r < 1; 2^r is the cubic through both
+// end points with the least relative error; n is added to the exponent.
 HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
   const FloatTag d;
   const UintTag du;
@@ -42,7 +42,7 @@ HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
     return hn::MulAdd(p, r, hn::Set(d, 1.0f));
   };
 #if HWY_TARGET <= HWY_AVX3
-  // One instruction each: r (rounding down, no exceptions), and p·2^n.
+  // One instruction each for r (rounding down, no exceptions) and for p·2^n.
   const FloatVec p = cubic(FloatVec{_mm512_reduce_ps(x.raw, 0x09)});
   return hn::BitCast(du, FloatVec{_mm512_scalef_ps(p.raw, x.raw)});
 #else
@@ -61,10 +61,10 @@ struct RunningSoftmax {
   bool begun = false;                 // whether a step has set the reference
 };
 
-// Weights may grow to 2^kSlack before the reference follows: after the first step of a group it rarely does.
+// Weights may grow to 2^kSlack before the reference is raised, which is rare after the first step of a group.
 inline constexpr float kSlack = 8.0f;
 
-// The queries of vector v whose weights would grow too much.
+// The queries of vector v whose weights would exceed 2^kSlack.
 HWY_INLINE FloatMask outgrown(const FloatVec* largest, const RunningSoftmax& softmax, int v) {
   return hn::Gt(largest[v], hn::Add(softmax.reference[v], hn::Set(FloatTag(), kSlack)));
 }
@@ -74,8 +74,8 @@ HWY_INLINE bool any_outgrown(const FloatVec* largest, const RunningSoftmax& soft
   return any;
 }
 
-// Makes the reference fit for a step whose largest logits are `largest`. A change costs a pass over the sums, 16 queries
-// times D: the slack makes it rare.
+// Raises the reference for a step whose largest logits are `largest`. This costs a pass over the sums, 16 queries times
+// D; the slack makes it rare.
 HWY_NOINLINE inline void follow_largest(const HeadContext& head, const FloatVec* largest, float* out_columns,
                                         RunningSoftmax& softmax) {
   const FloatTag d;
@@ -99,14 +99,14 @@ HWY_NOINLINE inline void follow_largest(const HeadContext& head, const FloatVec*
   head.bf16->open_sums(head.stride, out_columns);
 }
 
-// What is subtracted from logits: a row without a visible key so far subtracts 0, so that -inf stays -inf.
+// The number subtracted from logits. A row without a visible key so far subtracts 0, so that -inf stays -inf.
 HWY_INLINE FloatVec shift_of(const RunningSoftmax& softmax, int v) {
   const FloatVec reference = softmax.reference[v];
   return hn::IfThenZeroElse(hn::Eq(reference, hn::Set(FloatTag(), -std::numeric_limits<float>::infinity())), reference);
 }
 
-// The weights of two neighbouring keys, added to the sum, and rounded as a pair. Half away from zero is as good for
-// weights as half to even.
+// The weights of two consecutive keys, added to the sum and rounded as a pair. Weights round half away from zero, which
+// is as accurate as half to even.
 HWY_INLINE UintVec weight_pair(FloatVec first_logit, FloatVec second_logit, FloatVec shift, FloatVec& sum) {
   const FloatTag d;
   const UintTag du;
@@ -117,13 +117,13 @@ HWY_INLINE UintVec weight_pair(FloatVec first_logit, FloatVec second_logit, Floa
   return hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
 }
 
-// The pairs of a step's weights: behind `lead` keys and before as many as the alignment asks for, whose weights are 0
-// (the values there are numbers, but of other keys).
+// The pairs of a step's weights, padded with zero weights: `lead` keys before the step, and after it up to the
+// alignment (the values there are finite, but belong to other keys).
 struct StepPairs {
   std::int64_t lead, keys, alignment;
   std::uint16_t* pairs;  // [kBf16Keys/2, kGroup, 2]
 
-  // Of the first of its keys.
+  // The pair of the step's first key.
   HWY_INLINE std::uint32_t* begin() const { return reinterpret_cast<std::uint32_t*>(pairs) + lead / 2 * kGroup; }
   HWY_INLINE void clear_ends() const {
     auto* const to = reinterpret_cast<std::uint32_t*>(pairs);
@@ -133,8 +133,8 @@ struct StepPairs {
   }
 };
 
-// Weights of a step from its logits [keys, kGroup]. Half pairs at the ends are filled with a hidden column: there must be
-// room for one before and one behind them.
+// Weights of a step from its logits [keys, kGroup]. Half pairs at the ends are completed with a masked column, so there
+// must be room for one column before and one after the logits.
 HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, RunningSoftmax& softmax) {
   const FloatTag d;
   std::int64_t keys = step.keys;
@@ -157,8 +157,8 @@ HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, RunningS
   }
 }
 
-// Weights of whole pairs right from the columns, relative to the reference of the steps before; logits are left, too, in
-// case it must follow.
+// Loop that computes weights of whole pairs directly from the columns, relative to the current reference. It also
+// stores the logits, in case the reference must be raised.
 struct WeighColumns {
   std::uint32_t* to;                   // StepPairs::begin()
   FloatVec (&total)[kGroupVectors];    // added to
@@ -182,7 +182,7 @@ struct WeighColumns {
   }
 };
 
-// Weights become 0 where dropout does not keep them.   keep [keys]: bits of the pairs; one more before and behind is read
+// Zeroes the weights that dropout does not keep.   keep [keys]: bits of the pairs; one more before and after is read
 HWY_INLINE void drop_pairs(const StepPairs& step, const std::uint16_t* keep) {
   const UintTag du;
   keep -= step.lead % 2;
@@ -198,7 +198,7 @@ HWY_INLINE void drop_pairs(const StepPairs& step, const std::uint16_t* keep) {
   }
 }
 
-// What joins q·k before the loop of the logits; in bf16 there are no keys of the tables (compute_of).
+// Applies the pair terms to q·k before the logit loop. bf16 has no rel_k, w and rel_v (compute_of).
 HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms, bool scored, float* dots) {
   if (HWY_LIKELY(!terms.joined[block.set]) || (!scored && terms.late[block.set])) return;
   if (terms.dots != nullptr) std::copy_n(dots, block.keys * kGroup, terms.dots);  // backward
@@ -206,8 +206,8 @@ HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms,
   apply_factors(terms.factors, labels_of(block), block.keys, dots);
 }
 
-// m of a key block, without what the loop of the logits adds: the same bits in forward and backward, since a row's
-// products do not depend on its neighbours.   scored: its type carries scores; s [keys in whole tiles, kGroup]
+// m of a key block, without the terms that the logit loop adds. The bits are the same in forward and backward, since a
+// row's products do not depend on its neighbours.   scored: its type carries scores; s [keys in whole tiles, kGroup]
 HWY_INLINE void bf16_dots(const HeadContext& head, const KeyBlock& block, bool scored, const GroupScratch& scratch,
                           float* s) {
   multiply_rows(head, block, block.panel->bf16().k_rows, scratch.bf16.q_pairs, s);
@@ -217,17 +217,17 @@ HWY_INLINE void bf16_dots(const HeadContext& head, const KeyBlock& block, bool s
 // One step of a group: at most kBf16Keys keys of a key block.
 struct Bf16Step {
   KeyBlock block;
-  float* logits;           // [keys, kGroup]; a column before it and a tile behind may be written
+  float* logits;           // [keys, kGroup]; one column before and one tile after may be overwritten
   std::uint16_t* w_pairs;  // [kBf16Keys/2, kGroup, 2]
 };
 
-// A group's steps in order: a key block of the walk is a whole run; here it is cut where values are read in whole tiles.
+// A group's steps in order. In forward a key block is a whole run; it is cut here at the alignment of value tiles.
 class StepWalk {
  public:
   HWY_INLINE StepWalk(const SeenBlocks& seen, std::int64_t alignment)
       : block_(seen.blocks), end_(seen.blocks + seen.count), alignment_(alignment) {}
 
-  // Whether there is one more, which is then in `step`.
+  // Returns whether there is another step, and stores it in `step`.
   HWY_INLINE bool next(KeyBlock& step) {
     if (block_ == end_) return false;
     step = block_->from(first_);
@@ -242,7 +242,7 @@ class StepWalk {
   std::int64_t alignment_, first_ = 0;
 };
 
-// q·k of a step, unless C holds the sum already.
+// q·k of a step, unless C already holds the sum (mode read).
 HWY_INLINE void multiply_keys_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
                                  const GroupScratch& scratch) {
   require_bf16(head, *step.block.panel, step.block.row + step.block.keys, scratch.bf16);
@@ -255,8 +255,8 @@ HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
   return {lead_of(head, step.block), step.block.keys, head.bf16->key_alignment, step.w_pairs};
 }
 
-// The weights of a step that carries scores (their loop has no registers left for weights), whose reference is not known,
-// or which has half pairs.
+// The weights of a step whose type carries scores (its logit loop has no registers left for weights), whose reference
+// is not yet set, or which has half pairs.
 HWY_NOINLINE inline void weigh_step_by_logits(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
                                               const GroupScratch& scratch, FloatVec* largest, RunningSoftmax& softmax) {
   logits_of_block(head, step.block, scores, scratch.terms, step.logits, largest);
@@ -270,7 +270,7 @@ HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::i
                            const TypeScores& scores, const GroupScratch& scratch, RunningSoftmax& softmax) {
   const StepPairs pairs = pairs_of(head, step);
   pairs.clear_ends();
-  // Begins at the reference: only larger logits matter.
+  // Starts at the reference, because only larger logits matter.
   FloatVec largest[kGroupVectors];  // [kGroup]
   for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
   if (softmax.begun && scores.mode == ScoreMode::none && pairs.lead % 2 == 0 && pairs.keys % 2 == 0) {
@@ -280,7 +280,7 @@ HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::i
     for (int v = 0; v < kGroupVectors; ++v) weigh.shift[v] = shift_of(softmax, v);
     unscored_logits(head, step.block, scratch.terms, step.logits, largest, weigh);
     if (HWY_UNLIKELY(any_outgrown(largest, softmax))) {
-      // Once more from the logits.
+      // Recompute the weights from the logits.
       follow_largest(head, largest, scratch.bf16.out_columns, softmax);
       weights_of_logits(pairs, step.logits, softmax);
     } else {
@@ -298,15 +298,15 @@ HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::i
 
 // Adds a step's weighted values to the group's sums.
 HWY_INLINE void add_values_of(const HeadContext& head, const Bf16Step& step, const Bf16Scratch& own) {
-  // Values are read in whole tiles from whole lines of the cache.
+  // Values are read in whole tiles that start at cache line boundaries.
   const StepPairs pairs = pairs_of(head, step);
   const Bf16Panel& panel = step.block.panel->bf16();
   head.bf16->weighted_sum(pairs.pairs, panel.v_columns + step.block.row - pairs.lead, panel.column_stride,
                           pairs.lead + pairs.keys, head.stride, own.out_columns);
 }
 
-// As forward_group; asks for the rows `ahead` meanwhile. result.max is the reference of the sums rather than the largest
-// logit itself (-inf: no visible key).
+// As forward_group; prefetches the rows `ahead` between steps. result.max is the reference of the sums instead of the
+// largest logit (-inf: no visible key).
 HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
                                    RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& result) {
   const auto [first_query, blocks, count] = seen;
@@ -319,15 +319,15 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
     softmax.reference[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
     softmax.total[v] = hn::Zero(d);
   }
-  // Components in rows, queries in lanes: as the tiles leave them, and as follow_largest scales them.
+  // Components in rows, queries in lanes: the layout of the tiles' results and of follow_largest.
   std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
   head.bf16->open_sums(head.stride, own.out_columns);
   std::int64_t columns = 0;
   for (std::int64_t n = 0; n < count; ++n) columns += blocks[n].keys;
-  // Rows asked for evenly over the group's steps.
-  const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // of a step
+  // Prefetches are distributed evenly over the group's steps.
+  const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // rows per step
   StepWalk walk(seen, head.bf16->key_alignment);
-  // One column in front is left for an odd half pair.
+  // One column in front is reserved for a half pair.
   Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.weights[0].pairs},
                        {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.weights[1].pairs}};
   Bf16Step *now = &steps[0], *other = &steps[1];
@@ -347,7 +347,7 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   }
   add_values_of(head, *other, own);
   head.bf16->close_sums(head.stride, own.out_columns);
-  // The output's rows are queries again.
+  // Transpose the output so that its rows are queries.
   for (std::int64_t c = 0; c < head.stride; c += kGroup) {
     transpose_block(own.out_columns + c * kGroup, kGroup, scratch.out + c, head.stride);
   }

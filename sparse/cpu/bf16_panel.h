@@ -1,4 +1,4 @@
-// Where a task's bf16 operands lie (bf16_tiles.h says how).
+// Memory of a task's bf16 operands (bf16_tiles.h describes their layout).
 #pragma once
 
 #include <algorithm>
@@ -10,26 +10,26 @@
 
 namespace etc::sparse {
 
-// Working memory of one task: whole lines of the cache, and of the largest vectors.
+// Working memory of one task, aligned to cache lines, which is also the size of the largest vectors.
 using Arena = etc::Arena<64>;
 
-// Rows beyond the last key that are rounded, that products read, or of gradients write: runs reach up to a step beyond
-// it, and are rounded in whole tiles.
+// Padding rows after the last key: rounding and products may read them, and products may write them in gradients. Runs
+// extend up to one step beyond the last key and are rounded in whole tiles.
 inline constexpr std::int64_t kBf16RowsBeyond = kRunStep + kTilePairs;
 
-// Keys and values of a panel; null when the task computes in fp32. What is not needed in a pass is null, too: forward
-// multiplies keys by rows and values by columns, backward both by rows and keys by columns.
+// Keys and values of a panel; null when the task computes in fp32. Layouts that a pass does not need are null, too:
+// forward needs keys by rows and values by columns, backward both by rows and keys also by columns.
 struct Bf16Panel {
   std::uint16_t *k_rows = nullptr, *v_rows = nullptr;        // [keys + kBf16RowsBeyond, row_stride]
-  std::uint16_t *k_columns = nullptr, *v_columns = nullptr;  // [components, column_stride]: of all keys one component
+  std::uint16_t *k_columns = nullptr, *v_columns = nullptr;  // [components, column_stride]: a row is one component
   std::int64_t row_stride = 0, column_stride = 0;
 
   // stride: of fp32 rows (D rounded up to a group).
   static Bf16Panel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward) {
     Bf16Panel panel;
     panel.row_stride = round_up(stride, kTilePairs);
-    // Parts begin at any multiple of kRunStep and are rounded up to a step. An odd number of lines, so that the rows of
-    // a tile do not all fall into the same sets of the cache.
+    // Key blocks begin at any multiple of kRunStep and are rounded up to a step. The stride is an odd number of cache
+    // lines, so that the rows of a tile do not all map to the same cache sets.
     panel.column_stride = (round_up(keys + kBf16RowsBeyond, kTilePairs) / kTilePairs | 1) * kTilePairs;
     const std::int64_t rows = (keys + kBf16RowsBeyond) * panel.row_stride, columns = stride * panel.column_stride;
     panel.k_rows = arena.take<std::uint16_t>(rows);
@@ -39,18 +39,18 @@ struct Bf16Panel {
   }
 };
 
-// Of one step of a group. The tile unit falls asleep when it has had nothing to multiply for some 900 cycles, and takes
-// 700 to wake up (measured on an Intel Xeon); the vector work of a step of 32 keys is shorter than that.
+// Keys of one step of a group. The tile unit powers down after about 900 cycles without a product and takes about 700
+// to power up (measured on an Intel Xeon); the vector work of a step of 32 keys takes less than 900 cycles.
 inline constexpr std::int64_t kBf16Keys = 32;
-// Columns of a step's logits: one before them, and a tile behind, which products and weights write.
+// Columns of a step's logits, including one column before and one tile after them, which products and weights write.
 inline constexpr std::int64_t kBf16Columns = 1 + kBf16Keys + kTileRows16;
 
-// Weights of a step as the right and the left operand of products.
+// Weights of a step as right (pairs) and left (rows) operands of products.
 struct Bf16Weights {
   std::uint16_t* pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]: weights, or in backward gradients of scores
   // Backward only; [kBf16Keys + a row, kGroup].
   std::uint16_t* gradient_rows = nullptr;     // of scores
-  std::uint16_t* probability_rows = nullptr;  // dropped
+  std::uint16_t* probability_rows = nullptr;  // after dropout
 
   static Bf16Weights take(Arena& arena, bool backward) {
     Bf16Weights weights;
@@ -62,14 +62,14 @@ struct Bf16Weights {
   }
 };
 
-// A group's operands, and room for turning things.
+// A group's operands, and buffers for transposition.
 struct Bf16Scratch {
   std::uint16_t* rows = nullptr;     // [kGroup, row_stride]
   std::uint16_t* q_pairs = nullptr;  // [row_stride/2, kGroup, 2]
-  // Of two steps: while vectors make the one's, products read the other's.
+  // Of two steps: vector code fills one while products read the other.
   Bf16Weights weights[2];
   float* out_columns = nullptr;  // [stride, kGroup]: out, or dq
-  float* pairs = nullptr;        // [kGroup, stride]: of values, or keys
+  float* pairs = nullptr;        // [kGroup, stride]: pairs of value or key rows
   // Backward only.
   std::uint16_t* dout_pairs = nullptr;    // as q_pairs
   std::uint16_t* q_of_queries = nullptr;  // [kTileRows16, stride, 2]: pairs of queries, from kGroup/2 on zeros

@@ -1,4 +1,4 @@
-// Rounding the operands of Bf16Tiles by AVX-512's instruction for it: round_row and round_pairs of bf16_tiles.h.
+// Rounding of the operands of Bf16Tiles with the AVX-512 instruction: round_row and round_pairs of bf16_tiles.h.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Rounding to bf16 by the instruction for it: two vectors of floats at a time. Subnormal numbers become 0.
+// Rounding to bf16 with the AVX-512 instruction, two vectors of floats at a time. Subnormal numbers become 0.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -11,7 +11,7 @@ namespace etc::sparse {
 
 namespace {
 
-// Numbers c … of a row of `size`, zero beyond.
+// Numbers c … c+15 of a row of `size` numbers; zero beyond.
 inline __m512 load(const float* row, std::int64_t c, std::int64_t size) {
   if (row == nullptr || c >= size) return _mm512_setzero_ps();
   if (c + 16 <= size) return _mm512_loadu_ps(row + c);
@@ -29,10 +29,10 @@ void round_row_avx512(const float* row, std::int64_t size, std::int64_t stride, 
 
 void round_pairs_avx512(const float* first, const float* second, std::int64_t size, std::int64_t stride,
                         std::uint16_t* to) {
-  // What lies one after the other alternates: 0, 16, 1, 17, … (written from the highest down).
+  // Permutation that interleaves the two halves: 0, 16, 1, 17, … (written from the highest index down).
   const __m512i alternating = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
                                                6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  // 16 components of both rows at a time: one instruction rounds both, one puts them in pairs.
+  // 16 components of both rows at a time: one instruction rounds both, one interleaves them.
   for (std::int64_t c = 0; c < stride; c += 16) {
     const __m512bh both = _mm512_cvtne2ps_pbh(load(second, c, size), load(first, c, size));
     _mm512_storeu_si512(to + 2 * c, _mm512_permutexvar_epi16(alternating, reinterpret_cast<__m512i>(both)));

@@ -1,8 +1,8 @@
 // Intel's Advanced Matrix Extensions: eight tile registers of 16 rows of 64 bytes; one instruction multiplies a tile of
 // 16x32 bf16 numbers with one of 32x16 and adds to a tile of 16x16 floats.
 //
-// The tile numbers are part of the instructions, hence the templates and the constant branches. This file includes no
-// other arithmetic, so that the compiler can move nothing around the tile loads, which it does not know to read memory.
+// The tile numbers are part of the instructions, hence the templates and the constant branches. This file contains no
+// other arithmetic, because the compiler does not know that tile loads read memory and might move code across them.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -17,26 +17,27 @@ namespace etc::sparse {
 
 namespace {
 
-// Tiles: 0-3 a group's open sums; 4, 5 sums of one call; 6 the left operand, 7 the right one.
+// Tile registers: 0-3 a group's open sums; 4, 5 sums of one call; 6 the left operand, 7 the right one.
 constexpr std::int64_t kRowBytes = 64;
 constexpr std::int64_t kOpenBlocks = 4;  // blocks of 16 output components that stay in tiles: D = 64
 constexpr std::int64_t kBlock = kTileRows16 * kGroup;
 
-// The shapes of all eight tiles: 16 rows of 64 bytes. Loading them zeroes the tiles: once per task, not per product.
+// Configures all eight tiles as 16 rows of 64 bytes. This zeroes the tiles; it is done once per task, not per product.
 void begin() {
   static constexpr AmxConfig config;
   _tile_loadconfig(&config);
 }
 
-// Tiles in use make every switch of threads save 8 KiB; a thread that is done gives them back.
+// While tiles are in use every context switch saves 8 KiB, so a thread releases them after a task.
 void end() {
   _tile_release();
 }
 
-// Two blocks of 16 keys at a time, so that one's products hide the other's latency, and a tile of queries serves both.
+// Two blocks of 16 keys at a time, so that the products of one hide the latency of the other, and both use one tile of
+// queries.
 //   q_pairs [stride/2, kGroup, 2], k [32, stride], s [32, kGroup]
 void dot_two_blocks(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, float* s) {
-  // Bytes from row to row of k.
+  // Row stride of k in bytes.
   const std::int64_t row = stride * 2;
   const std::uint16_t* const second = k + kTileRows16 * stride;
   _tile_zero(4);
@@ -69,7 +70,7 @@ void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int
   if (j < keys) dot_one_block(q_pairs, k + j * stride, stride, s + j * kGroup);
 }
 
-// Wider heads than the tiles have room for keep their sums in memory.
+// Heads that are too wide for the tiles keep their sums in memory.
 bool stays_in_tiles(std::int64_t components) {
   return components <= kOpenBlocks * kTileRows16;
 }
@@ -90,10 +91,10 @@ void close_sums(std::int64_t components, float* o) {
   if (components > 3 * kTileRows16) _tile_stored(3, o + 3 * kBlock, kRowBytes);
 }
 
-// A tile of weights serves all blocks of components; values are read once.
+// All blocks of components use the same tile of weights; values are read once.
 template <int kBlocks>
 void weigh_in_tiles(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys) {
-  // Bytes from row to row of v, and elements from block to block of 16 components.
+  // Row stride of v in bytes, and distance between blocks of 16 components in elements.
   const std::int64_t row = v_stride * 2, block = kTileRows16 * v_stride;
   for (std::int64_t j = 0; j < keys; j += kTilePairs) {
     _tile_loadd(7, w_pairs + j * kGroup, kRowBytes);
@@ -126,7 +127,7 @@ void weigh_in_memory(const std::uint16_t* w_pairs, const std::uint16_t* v, std::
   _tile_stored(4, o, kRowBytes);
 }
 
-// The numbers of tiles are part of the instructions, hence one version for each count of blocks.
+// Tile numbers are part of the instructions, hence one version per number of blocks.
 void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                   std::int64_t components, float* o) {
   switch (components / kTileRows16) {
@@ -145,9 +146,9 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
   }
 }
 
-// 16 keys by all components: one tile of weights, whose upper half meets zeros.   g [16, stride]
+// 16 keys by all components: one tile of weights, whose second half is multiplied with zeros.   g [16, stride]
 void outer_blocks(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, float* g) {
-  // Bytes from row to row of g, and of pairs.
+  // Row stride of g and of pairs in bytes.
   const std::int64_t row = stride * 4;
   _tile_loadd(6, w, kRowBytes / 2);
   std::int64_t c = 0;
@@ -176,7 +177,7 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 
 }  // namespace
 
-// A table of functions: which kind of tiles runs is known at run time only.
+// A table of functions, because the implementation is selected at run time.
 const Bf16Tiles& amx_bf16_tiles() {
   static constexpr Bf16Tiles tiles{kTilePairs,   begin,     end,        round_row_avx512, round_pairs_avx512,
                                    dot_products, open_sums, close_sums, weighted_sum,     outer_products};

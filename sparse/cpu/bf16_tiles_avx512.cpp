@@ -1,7 +1,7 @@
-// The products by the dot product of AVX-512's BF16 part: 16 queries (or components) in a vector, a pair of another row's
-// numbers broadcast to all of them. All are the same one, of rows times pairs. In each lane the odd product is added
-// first, then the even one, by fused multiply-adds that flush subnormals (Intel's manual, VDPBF16PS; AMD's Zen 4 gives
-// the same bits).
+// The products with the dot-product instruction of AVX512-BF16: 16 queries (or components) per vector, with a pair of
+// the other operand's numbers broadcast to all lanes. All products use the same loop, rows times pairs. In each lane
+// the odd product is added first, then the even one, by fused multiply-adds that flush subnormals (Intel's manual,
+// VDPBF16PS; AMD's Zen 4 gives the same bits).
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -18,12 +18,12 @@ namespace {
 
 void nothing() {}
 
-// Sums lie in memory: eight rows of them are loaded once per step.
+// Sums are kept in memory; up to 16 rows of them are loaded once per step.
 void keep_sums(std::int64_t, const float*) {}
 void keep_written_sums(std::int64_t, float*) {}
 
-// Rows summed at a time: sixteen sums hide the latency of the dot product where two begin in a cycle (6 cycles, Zen 5), eight
-// where one does (Zen 4). What is behind the last row is room up to a multiple of eight.
+// Rows summed at a time: 16 sums hide the latency of the dot product where two are issued per cycle (6 cycles, Zen 5),
+// 8 where one is (Zen 4). Results have room for rows up to a multiple of 8.
 constexpr std::int64_t kRows = 16, kFewRows = 8;
 
 // One pair of numbers in all lanes.
@@ -33,15 +33,16 @@ inline __m512bh broadcast_pair(const std::uint16_t* pair) {
   return reinterpret_cast<__m512bh>(_mm512_set1_epi32(both));
 }
 
-// Numbers from row to row of the three operands.
+// Row strides of the three operands.
 struct RowStrides {
   std::int64_t a, b = 2 * kGroup, c = kGroup;
 };
 
-// c[r][i] (+)= sum_p a[r][2p] b[p][i][0] + a[r][2p + 1] b[p][i][1]     a, c: kCount rows; b: `pairs` rows of kGroup pairs
-// Unrolled by request: only then GCC 12 keeps the sums in registers. Inlined by request: with the strides its callers know
-// the rate rises from 130 to 210 GFLOP/s where there are few pairs (Zen 4). Of every fourth row there is a pointer, so that
-// the others' addresses are parts of instructions.
+// c[r][i] (+)= sum_p a[r][2p] b[p][i][0] + a[r][2p + 1] b[p][i][1]
+//   a, c: kCount rows; b: `pairs` rows of kGroup pairs
+// Explicitly unrolled, because otherwise GCC 12 does not keep the sums in registers. Explicitly inlined, because with
+// the callers' constant strides the rate rises from 130 to 210 GFLOP/s for few pairs (Zen 4). There is one pointer per
+// four rows, so that the addresses of the other rows can be encoded in the instructions.
 template <std::int64_t kCount, bool kAdd>
 [[gnu::always_inline]] inline void multiply_rows(const std::uint16_t* a, const std::uint16_t* b, std::int64_t pairs,
                                                  float* c, RowStrides strides) {
@@ -63,7 +64,7 @@ template <std::int64_t kCount, bool kAdd>
   for (std::int64_t r = 0; r < kCount; ++r) _mm512_storeu_ps(c + r * strides.c, sum[r]);
 }
 
-// The same of `rows` rows, up to the next multiple of kFewRows.
+// The same for `rows` rows, rounded up to a multiple of kFewRows.
 template <bool kAdd>
 [[gnu::always_inline]] inline void multiply(const std::uint16_t* a, const std::uint16_t* b, std::int64_t pairs,
                                             float* c, RowStrides strides, std::int64_t rows) {

@@ -1,5 +1,5 @@
-// AMX's arithmetic, number by number (Intel's manual, TDPBF16PS): per step of 32 numbers the even and the odd products
-// are summed apart, by fused multiply-adds that flush subnormals, then both are added to the sum.
+// AMX's arithmetic in scalar code (Intel's manual, TDPBF16PS): per step of 32 numbers the even and the odd products are
+// summed separately, by fused multiply-adds that flush subnormals, then both are added to the sum.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,9 +15,9 @@ const Bf16Tiles& avx512_bf16_tiles();  // bf16_tiles_avx512.cpp
 
 namespace {
 
-// kCount sums side by side += a·b over one step: a [2·pairs] neighbours, b pairs of numbers, one per sum, rows `row` apart.
-// The order of the additions is the hardware's: another one would give other bits. Sums side by side, not one after the
-// other, since compilers then multiply vectors of them.
+// kCount adjacent sums += a·b over one step: a [2·pairs] adjacent numbers, b pairs of numbers, one pair per sum, rows
+// `row` apart. The order of additions is that of the hardware, since another order would give other bits. The inner
+// loop runs over the sums, so that compilers vectorise it.
 template <std::int64_t kCount>
 void step(const std::uint16_t* a, const std::uint16_t* b, std::int64_t row, std::int64_t pairs, float* sums) {
   float even[kCount] = {}, odd[kCount] = {};
@@ -34,11 +34,11 @@ void step(const std::uint16_t* a, const std::uint16_t* b, std::int64_t row, std:
 
 void nothing() {}
 
-// Sums lie in memory.
+// Sums are kept in memory.
 void keep_sums(std::int64_t, const float*) {}
 void keep_written_sums(std::int64_t, float*) {}
 
-// Stands for round_row_avx512: nearest even, as the instruction rounds.
+// Equivalent of round_row_avx512: rounds to nearest even like the instruction.
 void round_row(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to) {
   for (std::int64_t c = 0; c < stride; ++c) to[c] = c < size ? bf16_from_float(row[c]) : std::uint16_t{0};
 }
@@ -50,7 +50,7 @@ void round_pairs(const float* first, const float* second, std::int64_t size, std
   }
 }
 
-// This is the definition the tests hold AMX to.
+// The reference with which the tests compare AMX.
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -65,7 +65,7 @@ void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int
 void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                   std::int64_t components, float* o) {
   for (std::int64_t d = 0; d < components; ++d) {
-    // Whole tiles of keys: the rest has weight 0.
+    // Whole tiles of keys; the padding has weight 0.
     for (std::int64_t j = 0; j < keys; j += kTilePairs) {
       step<kGroup>(v + d * v_stride + j, w_pairs + j * kGroup, 2 * kGroup, kTilePairs / 2, o + d * kGroup);
     }

@@ -1,4 +1,4 @@
-// The labels of a key block's pairs, listed in the tiles or by distance, behind one interface. Highway's per-target
+// The labels of a key block's pairs, listed in the tiles or by distance, with the same interface. Highway's per-target
 // include guard.
 #if defined(SPARSE_CPU_BLOCK_LABELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_BLOCK_LABELS_INL_H_
@@ -23,9 +23,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using IntVec = hn::Vec<IntTag>;
 
 // Both kinds of labels have
-//   code(j)             of column j: the label all its queries have, or from kFirstMixed on
-//   lanes(code, v)      the labels of the queries of vector v, of such a column
-//   lane(code, i)       the label of query i
+//   code(j)             of column j: the label of all its queries, or a value from kFirstMixed on
+//   lanes(code, v)      with such a value: the labels of the queries of vector v
+//   lane(code, i)       with such a value: the label of query i
 
 // One code per column, one byte per pair of mixed columns.
 struct ListedLabels {
@@ -48,7 +48,7 @@ struct ListedLabels {
 struct LabelsByDistance {
   const std::uint32_t* codes = nullptr;  // [last + 1]
   const std::int32_t* of_lanes = nullptr;
-  std::int64_t first = 0, last = 0;  // place of column 0, if it had one; the last place
+  std::int64_t first = 0, last = 0;  // index of column 0 in codes before clipping; the last index
 
   HWY_INLINE std::uint32_t code(std::int64_t j) const {
     return codes[std::min(std::max<std::int64_t>(first + j, 0), last)];
@@ -57,19 +57,19 @@ struct LabelsByDistance {
   HWY_INLINE IntVec lanes(std::uint32_t code, int v) const { return hn::LoadU(IntTag(), row(code) + v * kLanes); }
   HWY_INLINE std::int64_t lane(std::uint32_t code, int i) const { return row(code)[i]; }
 
-  // Where the labels of column j lie in the list of_lanes, those of columns with one label, too.
+  // Place of column j's labels in the list of_lanes, also for columns with one label.
   HWY_INLINE std::int64_t place(std::int64_t j) const {
     return last - std::min(std::max<std::int64_t>(first + j, 0), last);
   }
-  // Columns [begin, end) of `keys` have places of their own, falling by one; those before have the last place, those
-  // behind the first.
+  // Columns [begin, end) of `keys` have distinct places, each smaller by one; all columns before them have the last
+  // place, all columns after them the first place.
   HWY_INLINE std::pair<std::int64_t, std::int64_t> between(std::int64_t keys) const {
     const std::int64_t begin = std::min(std::max<std::int64_t>(1 - first, 0), keys);
     return {begin, std::min(std::max(last - first, begin), keys)};
   }
 };
 
-// Either kind, found out for every column: for loops that do more for a column than look one number up.
+// Either kind, tested for every column: for loops whose work per column is more than one look-up.
 struct AnyLabels {
   bool is_listed;
   ListedLabels listed;
@@ -93,7 +93,7 @@ HWY_INLINE LabelsByDistance labels_by_distance(const KeyBlock& block) {
   return {distance.codes.data(), distance.lanes.data(), block.distance - distance.first, distance.codes.size() - 1};
 }
 
-// Those of a block whose type is labelled.
+// The labels of a block whose type is labelled.
 HWY_INLINE AnyLabels labels_of(const KeyBlock& block) {
   const bool is_listed = !block.tiles->distance.used();
   return {is_listed, is_listed ? listed_labels(block) : ListedLabels{},

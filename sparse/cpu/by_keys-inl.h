@@ -1,17 +1,18 @@
-// Partition::keys on the CPU: an example's keys in splits (key blocks) of kKeySplit, first those of key set 0, then
-// those of set 1, each counted from the example's first; a task is one split of one head. A task copies its keys and
-// values once and goes through all groups of queries.
+// Partition::keys on the CPU: an example's keys are divided into splits of kKeySplit, first those of key set 0, then
+// those of set 1, each counted from the example's first key; a task is one split of one head. A task copies its keys
+// and values once and iterates over all groups of queries.
 //
-// Forward: no task sees all keys of a query, so each leaves, per group, maximum, sum and unnormalised output over its
-// keys; a second pass combines the splits of a group in order. Backward: a task owns the gradients of its keys; dq and
-// the tables' gradients are partial sums in its slot, added in order by a second pass.
+// Forward: no task sees all keys of a query. Per group each task stores the maximum, the sum and the unnormalised
+// output over its keys; a second pass combines the splits of a group in order. Backward: a task owns the gradients of
+// its keys; dq and the tables' gradients are partial sums in its slot, which a second pass adds in order.
 //
 //            split 0    split 1    split 2                slot of a task (split, head):
 //   group 0  [partial]  [partial]  [partial]  --> combine     forward   per group: out [16, stride], max [16], sum [16]
 //   group 1  [partial]  [partial]  [partial]  --> combine     backward  per group: dq  [16, stride]; then the tables
 //
-// Where groups see few of the splits the tiles say which (TypeTiles::split_offsets): partials of unseen splits then have
-// no place, and those of a group lie side by side behind all slots, so that memory follows the visible pairs.
+// Where groups see few of the splits, the tiles list the visible ones (TypeTiles::split_offsets). Partial results of
+// invisible splits are then not stored, and those of a group are contiguous after all slots, so that memory grows with
+// the visible pairs.
 //
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_BY_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -39,7 +40,7 @@ class ByKeys {
     std::int64_t groups = 0, stride = 0;
     Pass pass = Pass::forward;
     std::int64_t group_floats() const { return kGroup * stride + (pass == Pass::backward ? 0 : 2 * kGroup); }
-    std::int64_t max() const { return kGroup * stride; }  // of a group's partial, behind its rows: [kGroup]
+    std::int64_t max() const { return kGroup * stride; }  // of a group's partial result, after its rows: [kGroup]
     std::int64_t sum() const { return max() + kGroup; }   // [kGroup]
     std::int64_t terms() const { return groups * group_floats(); }
   };
@@ -48,7 +49,7 @@ class ByKeys {
 
   ByKeys(const AttentionInputs& in, Pass pass) : in_(in), pass_(pass), list_(in.heads) {
     for (std::int64_t b = 0; b < tiles(0).examples(); ++b) {
-      // A split has keys of one set: a task needs one panel, and knows its gradients' place.
+      // A split has keys of one set only, so a task needs one panel and writes gradients of one set.
       const std::int64_t keys[kKeySets] = {rows_of(tiles(0).key_offsets, b).count,
                                            rows_of(tiles(1).key_offsets, b).count};
       list_.add(splits_of(keys[0]) + splits_of(keys[1]),
@@ -57,7 +58,7 @@ class ByKeys {
     }
   }
 
-  // Of all slots, and of the partials behind them.
+  // Floats of all slots and of the partial results after them.
   std::int64_t floats() const {
     if (!listed()) return list_.floats();
     const Slot any{0, row_stride(in_.head_size), pass_};
@@ -68,7 +69,7 @@ class ByKeys {
   std::int64_t terms_in_slot(std::int64_t b) const { return listed() ? 0 : slot(b).terms(); }
 
   TaskSizes sizes() const {
-    // Runs do not cross splits: at most one run per step, cut where key blocks of the split end.
+    // Runs do not cross splits: at most one run per step, cut at the key block boundaries of the split.
     const bool backward = pass_ == Pass::backward;
     const std::int64_t blocks = kKeySplit / kRunStep + (backward ? kKeySplit / kBackwardKeys : 1);
     return {{max_split_, 0}, 1, backward ? kBackwardKeys : max_split_ + kRunStep, blocks};
@@ -93,7 +94,7 @@ class ByKeys {
     task.end_query = queries.count;
     task.first_group = tiles(0).group_offsets[static_cast<std::size_t>(b)];
     const std::int64_t begin = (set == 0 ? index : index - first_splits) * kKeySplit;
-    // In dropout's numbering the keys of set 1 come after those of set 0.
+    // Dropout numbers the keys of set 1 after those of set 0.
     const std::int64_t keys_before = set == 0 ? 0 : rows_of(tiles(0).key_offsets, b).count;
     task.keys[0] = {set, keys.first, begin, std::min(keys.count, begin + kKeySplit), keys_before};
     task.key_ranges = 1;
@@ -104,7 +105,8 @@ class ByKeys {
   static void finish_forward(const AttentionForward& args, const ByKeys& division, const float* slots);
   static void finish_backward(const AttentionBackward& args, const ByKeys& division, const float* slots);
 
-  // Where a task leaves its partials, asked for group after group; null: no place for a split the group does not see.
+  // Destinations of a task's partial results, requested group by group; null: the split is invisible to the group and
+  // its result is not stored.
   class Places {
    public:
     Places(const ByKeys& division, const Task& task, float* slots)
@@ -125,11 +127,12 @@ class ByKeys {
     const Task& task_;
     float* const slots_;
     const std::int64_t floats_;
-    float* next_;  // one group's after the other's; null where only seen splits have a place
+    float* next_;  // place of the next group; null where only visible splits are stored
   };
 
  private:
-  // Of a group that sees the task's split: behind the partials of all groups before, and of this one's splits before.
+  // Place of a group that sees the task's split: after the partial results of all preceding groups and of this group's
+  // preceding splits.
   float* listed_place(const Task& task, const QueryGroup& group, float* slots) const {
     const std::int64_t number = group.first / kGroup, floats = slot(task.example).group_floats();
     const std::int64_t global = task.first_group + number, split = task.keys[0].begin / kKeySplit;
@@ -141,9 +144,9 @@ class ByKeys {
 
   static constexpr std::int64_t kEverySplit = std::numeric_limits<std::int32_t>::max();
   const TypeTiles& tiles(int set) const { return in_.tiles->types[set]; }
-  // Whether the tiles of both sets say which splits groups see.
+  // Whether the tiles of both sets list the splits that groups see.
   bool listed() const { return !tiles(0).split_offsets.empty() && !tiles(1).split_offsets.empty(); }
-  // Partials of both sets of the groups before this one, of the heads before and of this head's.
+  // Number of partial results of both sets in preceding heads and in preceding groups of this head.
   std::int64_t partials_before(std::int64_t head, std::int64_t group) const {
     std::int64_t count = 0;
     for (int t = 0; t < kKeySets; ++t) {
@@ -153,7 +156,7 @@ class ByKeys {
     }
     return count;
   }
-  // How many splits before this one a group sees.
+  // Number of splits before `split` that a group sees.
   static std::int64_t splits_seen(const TypeTiles& type, std::int64_t head, std::int64_t group, std::int64_t split) {
     const std::int64_t number = type.first_group(head) + group;
     std::int64_t count = 0, last = -1;
@@ -169,14 +172,14 @@ class ByKeys {
   // Calls body(example, head, group's number in the example) for every group of every head, in parallel.
   template <typename Body>
   void for_each_group_of_heads(const Body& body) const {
-    // Few examples, many groups of heads: parallel within an example.
+    // There are few examples and many (head, group) pairs: parallel within an example.
     for (std::int64_t b = 0; b < list_.examples(); ++b) {
       const std::int64_t groups = slot(b).groups;
       parallel_for(in_.heads * groups, [&](std::int64_t n) HWY_ATTR { body(b, n / groups, n % groups); });
     }
   }
 
-  // The queries of a group, and its partial results in the example's slots.
+  // The queries of a group, and the group's partial results in the example's slots.
   RowRange group_rows(std::int64_t b, std::int64_t group) const {
     const RowRange queries = rows_of(tiles(0).query_offsets, b);
     const std::int64_t first = group * kGroup;
@@ -203,20 +206,20 @@ class ByKeys {
   std::int64_t max_split_ = 0;
 };
 
-// Leaves a group's output, maximum and sum over the split's keys in the slot.
+// Stores a group's output, maximum and sum over the split's keys in the slot.
 class ByKeys::ForwardSink {
  public:
   ForwardSink(const AttentionForward&, const ByKeys& division, const Task& task, float* slots)
       : layout_(division.slot(task.example)), places_(division, task, slots) {}
 
-  // Queries are few: they lie in the caches already.
+  // There are few queries, which are already in the cache.
   void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
 
   void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) {
     const FloatTag d;
     float* const place = places_.next(group, seen);
     if (place == nullptr) return;
-    // Where nothing is seen the maximum says so, and nobody reads the output.
+    // Without a visible key the maximum is -inf and the output is never read.
     if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place);
     for (int v = 0; v < kGroupVectors; ++v) {
       hn::StoreU(softmax.max[v], d, place + layout_.max() + v * kLanes);
@@ -229,7 +232,7 @@ class ByKeys::ForwardSink {
   Places places_;
 };
 
-// Leaves dq of a group over the split's keys in the slot; dk and dv go to their places.
+// Stores dq of a group over the split's keys in the slot; writes dk and dv to the results.
 class ByKeys::BackwardSink {
  public:
   BackwardSink(const AttentionBackward& args, const ByKeys& division, const Task& task, float* slots)
@@ -243,17 +246,17 @@ class ByKeys::BackwardSink {
     if (seen) {
       std::copy_n(scratch.group.out, kGroup * layout_.stride, place);
     } else {
-      std::fill_n(place, kGroup * layout_.stride, 0.0f);  // unlike forward's, every slot's dq is added
+      std::fill_n(place, kGroup * layout_.stride, 0.0f);  // unlike in forward, dq of every slot is added
     }
   }
 
-  // Gradients of the task's keys, which no other task has.
+  // Writes the gradients of the task's keys, which no other task has.
   void end(TaskScratch& scratch) const {
     const KeyRange& keys = task_.keys[0];
     const KeySetGradients& to = args_.dkeys[keys.set];
     const HeadColumns columns = scratch.head.columns();
     const std::int64_t count = keys.end - keys.begin;
-    scratch.panels[0].require(count);  // all keys are written, seen or not
+    scratch.panels[0].require(count);  // gradients of all keys are written, visible or not
     finish_keys(scratch.head, scratch.group.terms, scratch.panels[0], count);
     for (std::int64_t key = 0; key < count; ++key) {
       const std::int64_t row = keys.example_row + keys.begin + key;
@@ -269,7 +272,7 @@ class ByKeys::BackwardSink {
   Places places_;
 };
 
-// One group of one head, over its splits in order.
+// Combines the splits of one group and head, in order.
 //   max = max_n max_n,  sum = sum_n 2^(max_n - max) sum_n,  out = sum_n 2^(max_n - max) out_n / sum     base 2
 inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, std::int64_t head, std::int64_t group,
                                   const float* slots) const {
@@ -279,7 +282,7 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
   const float kept_scale = in_.dropout.rate > 0.0f ? 1.0f / (1.0f - in_.dropout.rate) : 1.0f;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
 
-  HWY_ALIGN float shift[kGroup];   // the maximum, 0 where nothing is seen
+  HWY_ALIGN float shift[kGroup];   // the maximum; 0 without a visible key
   HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
   HWY_ALIGN float lse[kGroup];     // natural logarithm
   for (int v = 0; v < kGroupVectors; ++v) {
@@ -288,14 +291,14 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
     for (std::int64_t n = 0; n < partials.slots; ++n) {
       max = hn::Max(max, hn::LoadU(d, lanes + n * partials.slot_floats + layout.max()));
     }
-    // As in the walk: a row nobody sees subtracts 0, so that -inf stays -inf.
+    // A row without a visible key subtracts 0, so that -inf stays -inf.
     const FloatVec finite_max = hn::IfThenZeroElse(hn::Eq(max, none), max);
     for (std::int64_t n = 0; n < partials.slots; ++n) {
       const float* partial = lanes + n * partials.slot_floats;  // one split's lanes
       const FloatVec weight = power_of_two(hn::Sub(hn::LoadU(d, partial + layout.max()), finite_max));
       sum = hn::MulAdd(weight, hn::LoadU(d, partial + layout.sum()), sum);
     }
-    // Kept for the loop over rows below, which takes one query at a time.
+    // For the loop over rows below, which processes one query at a time.
     hn::Store(finite_max, d, shift + v * kLanes);
     end_softmax(max, sum, kept_scale, v, factor, lse);
   }
@@ -308,8 +311,8 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
       for (std::int64_t n = 0; n < partials.slots; ++n) {
         const float* partial = partials.first + n * partials.slot_floats;  // [kGroup, stride], then max, sum
         const float split_max = partial[layout.max() + i];
-        if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // saw nothing: it wrote no output
-        // A scalar by the vector function: the same power of two, bit by bit, as in the sum.
+        if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // no visible key: no output written
+        // Use the vector function for this scalar, so that the power of two has the same bits as in the sum.
         const float weight = hn::GetLane(power_of_two(hn::Set(d, split_max - shift[i]))) * factor[i];
         const float* const from = partial + i * layout.stride + first;  // [count]
         for (std::int64_t c = 0; c < count; ++c) out[c] += weight * from[c];

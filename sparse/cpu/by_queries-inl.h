@@ -1,11 +1,11 @@
-// Partition::queries on the CPU: an example's queries in segments (query blocks) of kSegment, counted from its first
-// token; a task is one segment of one head. A task copies the window its segment can see of key set 0 and all keys of
-// set 1, then goes through its groups. A group sees all its keys within the task, so forward writes results at once.
-// Keys are counted from the example's first, which with a memory lies before the first query's own.
+// Partition::queries on the CPU: an example's queries are divided into segments (query blocks) of kSegment, counted
+// from its first token; a task is one segment of one head. A task copies the part of key set 0 that its segment can see
+// (the window) and all keys of set 1, then iterates over its groups. The task has all keys of a group, so forward
+// writes final results. Keys are counted from the example's first key; a memory comes before the first query's own key.
 //
-// Backward: a task owns the gradients of the keys that only its segment sees and writes them as soon as no later group
-// sees them. Those of keys near its ends (the halo), of key set 1 and of the tables are partial sums: they go to the
-// task's slot, and a second pass adds the slots in order of the segments.
+// Backward: a task owns the gradients of the keys that only its segment sees, and writes them as soon as no later group
+// sees the keys. Gradients of keys near the segment's ends (the halo), of key set 1 and of the tables are partial sums
+// in the task's slot; a second pass adds the slots in the order of the segments.
 //
 //   keys of set 0    |···halo···|·········own·········|···halo···|      own: seen by no other segment
 //   queries                 |<---------- segment ---------->|           halo: up to a window's width at each end
@@ -27,8 +27,8 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Queries of a task. Large, so that copying the window's two radii beyond it costs little; small enough that a long
-// document has tasks for many threads.
+// Queries of a task. Large enough that copying the window's keys outside the segment costs little; small enough that a
+// long document has tasks for many threads.
 inline constexpr std::int64_t kSegment = 512;
 static_assert(kSegment % kGroup == 0);
 
@@ -39,7 +39,7 @@ inline std::int64_t segments_of(std::int64_t length) {
 // One segment of one head; keys[0] is its window, keys[1] all of set 1.
 struct Segment : Task {
   std::int64_t index = 0;
-  std::int64_t own_begin = 0, own_end = 0;  // of the window, keys no other segment sees
+  std::int64_t own_begin = 0, own_end = 0;  // keys of the window that no other segment sees
 
   // Row of a window key in the halo of the slot, -1 if it has none there.
   std::int64_t halo_row(std::int64_t key) const {
@@ -65,10 +65,10 @@ class ByQueries {
 
   ByQueries(const AttentionInputs& in, Pass pass) : in_(in), pass_(pass), list_(in.heads) {
     for (std::int64_t b = 0; b < own().examples(); ++b) {
-      // A memory without a segment has nobody who sees it; its gradients are written all the same.
+      // No query sees a memory without a segment, but its (zero) gradients must be written.
       const std::int64_t tasks = std::max(segments_of(length(b)), std::min<std::int64_t>(1, key_count(b)));
       list_.add(tasks, pass == Pass::backward ? slot(b).terms() + TermSlot(in).floats() : 0);
-      // The first segment's window begins with the memory, however far away.
+      // The first segment's window includes the whole memory, however long it is.
       const std::int64_t unseen = std::max<std::int64_t>(0, own().first_position(b) - own().before);
       max_window_ = std::max(max_window_, std::min(key_count(b), kSegment + own().before + own().after + unseen));
       max_other_ = std::max(max_other_, rows_of(other().key_offsets, b).count);
@@ -80,7 +80,7 @@ class ByQueries {
   std::int64_t terms_in_slot(std::int64_t b) const { return slot(b).terms(); }
 
   TaskSizes sizes() const {
-    // Forward: a group's logits over all its keys at a time. Backward: of one key block.
+    // Forward holds a group's logits of all its keys at a time, backward those of one key block.
     const std::int64_t all = std::max<std::int64_t>(own().max_group_columns + other().max_group_columns, kRunStep);
     const std::int64_t columns = pass_ == Pass::backward ? kBackwardKeys : all;
     return {{max_window_, max_other_}, 2, columns, max_key_blocks(own(), columns) + max_key_blocks(other(), columns)};
@@ -88,14 +88,14 @@ class ByQueries {
 
   Slot slot(std::int64_t b) const {
     Slot slot;
-    const std::int64_t around = own().before + own().after;  // keys of a segment's window beside its own tokens
+    const std::int64_t around = own().before + own().after;  // keys of a segment's window outside the segment
     if (segments_of(length(b)) > 1) slot.halo_rows = std::min({key_count(b), kSegment + around, 2 * around});
     slot.other_keys = rows_of(other().key_offsets, b).count;
     slot.stride = row_stride(in_.head_size);
     return slot;
   }
 
-  // Tasks run through examples, then segments, then heads: the heads of a row are neighbours in memory.
+  // Tasks are ordered by example, then segment, then head, because the heads of a row are adjacent in memory.
   Segment task(std::int64_t number) const {
     const std::int64_t b = list_.example_of(number);
     return segment(b, number % in_.heads, number / in_.heads);
@@ -110,21 +110,21 @@ class ByQueries {
     s.head = head;
     s.index = index;
     s.query_row = queries.first;
-    // Counted from the example's first query: alone or in a batch, the same segments.
+    // Counted from the example's first query, so that segments are the same for an example alone or in a batch.
     s.first_query = index * kSegment;
     s.end_query = std::min(end, s.first_query + kSegment);
     s.first_group = own().group_offsets[static_cast<std::size_t>(b)];
     const std::int64_t first = first_position + s.first_query, last = first_position + s.end_query;
-    // The keys any query of the segment can see; the first segment's also those before, whose gradients are 0.
+    // The keys that the segment's queries can see. The first segment also gets the keys before, whose gradients are 0.
     const std::int64_t key_begin = s.first_query == 0 ? 0 : std::max<std::int64_t>(0, first - before);
     const std::int64_t key_end = std::min(key_count, last + after);
     s.keys[0] = {0, own().key_offsets[static_cast<std::size_t>(b)], key_begin, key_end, 0};
-    // In dropout's numbering the keys of set 1 come after those of set 0.
+    // Dropout numbers the keys of set 1 after those of set 0.
     s.keys[1] = {1, others.first, 0, others.count, key_count};
     s.key_ranges = 2;
     s.own_begin = s.first_query == 0 ? 0 : std::min(first + after, key_end);
     s.own_end = s.end_query == end ? key_count : std::max(last - before, key_begin);
-    // A window wider than the segment: every key of it is some other segment's, too.
+    // In a window wider than the segment, other segments see every key, too.
     if (s.own_end <= s.own_begin) s.own_begin = s.own_end = key_end;
     s.slot = list_.slot(b, head, index);
     return s;
@@ -148,14 +148,14 @@ class ByQueries {
   std::int64_t max_window_ = 0, max_other_ = 0;
 };
 
-// Writes a group's output and log-sum-exp to their places.
+// Writes a group's output and log-sum-exp to the results.
 class ByQueries::ForwardSink {
  public:
   ForwardSink(const AttentionForward& args, const ByQueries&, const Segment& s, float*)
       : args_(args), s_(s), streams_(streams_rows(args.out, args.inputs.head_size)) {}
 
-  // Rows of one head lie far apart; no hardware prefetcher follows them.
-  // What this group will write and the next one will read; its arithmetic hides the time.
+  // Prefetches the rows that this group will write and the next one will read, during this group's arithmetic. Rows of
+  // one head are far apart, and no hardware prefetcher follows them.
   void ask_ahead(const QueryGroup& group, const TaskScratch& scratch, RowsAhead& ahead) const {
     const HeadColumns columns = scratch.head.columns();
     const std::int64_t next = group.row + kGroup, left = s_.query_row + s_.end_query - next;
@@ -182,7 +182,7 @@ class ByQueries::ForwardSink {
   bool streams_;
 };
 
-// Writes dq of a group and the gradients of keys no later group sees.
+// Writes dq of a group and the gradients of keys that no later group sees.
 class ByQueries::BackwardSink {
  public:
   BackwardSink(const AttentionBackward& args, const ByQueries& division, const Segment& s, float* slots)
@@ -195,13 +195,13 @@ class ByQueries::BackwardSink {
     std::fill_n(ones_, kGroup, 1.0f);
   }
 
-  // Asks for what this group will write and the next one will read.
+  // Prefetches the rows that this group will write and the next one will read.
   void begin_group(const QueryGroup& group, const TaskScratch& scratch) {
     const AttentionInputs& in = args_.inputs;
     const HeadColumns columns = scratch.head.columns();
     const std::int64_t end = s_.query_row + s_.end_query, keys = s_.keys[0].example_row;
     const std::int64_t next = std::min(group.row + kGroup, end), after = std::min(group.row + 2 * kGroup, end);
-    // After this group nobody sees the keys too far before the next one's.
+    // Later groups do not see keys more than `before` positions before the next group's first query.
     const bool last = group.first + kGroup >= s_.end_query;
     const std::int64_t next_position = in.tiles->types[0].first_position(s_.example) + group.first + kGroup;
     done_ = last ? s_.keys[0].end : std::max(flushed_, next_position - in.tiles->types[0].before);
@@ -216,19 +216,19 @@ class ByQueries::BackwardSink {
   void take(const QueryGroup& group, bool seen, TaskScratch& scratch) {
     if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     store_group(scratch.group.out, scratch.head, ones_, args_.dq, group, /*past_caches=*/false);
-    scratch.panels[0].require(done_ - s_.keys[0].begin);  // all keys are written, seen or not
+    scratch.panels[0].require(done_ - s_.keys[0].begin);  // gradients of all keys are written, visible or not
     finish_keys(scratch.head, scratch.group.terms, scratch.panels[0], done_ - s_.keys[0].begin);
     flush_window(scratch);
     flushed_ = done_;
   }
 
-  // Gradients of key set 1 to the slot.
+  // Copies the gradients of key set 1 to the slot.
   void end(TaskScratch& scratch) {
     done_ = s_.keys[0].end;
     scratch.panels[0].require(done_ - s_.keys[0].begin);
     for (KeyPanel& panel : scratch.panels) finish_keys(scratch.head, scratch.group.terms, panel, panel.keys());
     flush_window(scratch);
-    // Every segment sees all of set 1: nobody owns its gradients.
+    // Every segment sees all of set 1, so no task owns its gradients.
     const std::int64_t floats = layout_.other_keys * layout_.stride;
     scratch.panels[1].require(layout_.other_keys);
     std::copy_n(scratch.panels[1].dk(0), floats, slot_ + layout_.other_dk());
@@ -236,7 +236,7 @@ class ByQueries::BackwardSink {
   }
 
  private:
-  // Gradients of window keys [flushed, done): what the task owns to its place, the rest to its slot.
+  // Writes the gradients of window keys [flushed, done): owned ones to the results, the others to the slot.
   void flush_window(const TaskScratch& scratch) const {
     const HeadColumns columns = scratch.head.columns();
     const std::int64_t stride = layout_.stride;
@@ -245,7 +245,7 @@ class ByQueries::BackwardSink {
       const float* dk = scratch.panels[0].dk(key - window.begin);  // [stride]
       const float* dv = scratch.panels[0].dv(key - window.begin);  // [stride]
       const std::int64_t halo = s_.halo_row(key), row = window.example_row + key;
-      // Two or more segments write the halo: never the same memory.
+      // Two or more segments have halo gradients of the key; each writes to its own slot.
       if (halo >= 0) {
         std::copy_n(dk, stride, slot_ + layout_.dk() + halo * stride);
         std::copy_n(dv, stride, slot_ + layout_.dv() + halo * stride);
@@ -261,26 +261,26 @@ class ByQueries::BackwardSink {
   const Slot layout_;
   float* const slot_;
   std::int64_t flushed_, done_;   // window keys whose gradients are written, and will be after this group
-  HWY_ALIGN float ones_[kGroup];  // factor of rows that are stored as they are
+  HWY_ALIGN float ones_[kGroup];  // factors for storing rows unchanged
 };
 
-// Window keys that several segments see: the sum of their halos. A task adds up the keys among its own queries.
+// Window keys that several segments see: adds their halos. A task handles the keys of its own queries' tokens.
 inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const {
   const Slot layout = slot(s.example);
   const std::int64_t segments = list_.tasks_per_head(s.example);
   if (segments == 1) return;
   const std::int64_t reach = ceil_div(std::max(own().before, own().after), kSegment);  // segments to each side
-  std::vector<Segment> near;  // those whose windows reach these keys, in order
+  std::vector<Segment> near;  // segments whose windows may reach these keys, in order
   const std::int64_t last = std::min(segments - 1, s.index + reach);
   for (std::int64_t n = std::max<std::int64_t>(0, s.index - reach); n <= last; ++n) {
     near.push_back(segment(s.example, s.head, n));
   }
-  // The keys of the segment's own tokens; the first segment's also the memory.
+  // The keys of the segment's own tokens; for the first segment also the memory.
   const std::int64_t first_position = own().first_position(s.example);
   const std::int64_t own_begin = s.first_query == 0 ? 0 : first_position + s.first_query;
   const std::int64_t own_end = first_position + s.end_query;
   const HeadColumns columns{s.head, in_.head_size};
-  // One key's gradient; array: where those of the halo begin in a slot.
+  // Writes one key's gradient; array: offset of the halo's dk or dv in a slot.
   const auto write = [&](const MutableRows& to, std::int64_t key, std::int64_t array) HWY_ATTR {
     const auto add = [&](std::int64_t first, std::int64_t count, float* sum) HWY_ATTR {
       for (const Segment& of : near) {
@@ -293,19 +293,19 @@ inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s,
     write_sums(columns.size, row_in(to, columns, s.keys[0].example_row + key), add);
   };
   for (std::int64_t key = own_begin; key < own_end; ++key) {
-    // Whole by now: the task that owns the key wrote it.
+    // Already complete: the task that owns the key wrote it.
     if (s.halo_row(key) < 0) continue;
     write(args.dkeys[0].dk, key, layout.dk());
     write(args.dkeys[0].dv, key, layout.dv());
   }
 }
 
-// dk, dv of key set 1, one head: over the segments of each example in order.
+// dk and dv of key set 1 for one head: sums over the segments of each example, in order.
 inline void ByQueries::sum_other_keys(const AttentionBackward& args, std::int64_t head, const float* slots) const {
   for (std::int64_t b = 0; b < list_.examples(); ++b) {
     const Slot layout = slot(b);
     const RowRange rows = rows_of(other().key_offsets, b);
-    // dk first; dv lies a fixed distance behind it in every slot.
+    // dk first; dv is at a fixed distance after it in every slot.
     SlotSum sum{slots + list_.slot(b, head, 0) + layout.other_dk(), list_.tasks_per_head(b), list_.slot_floats(b),
                 layout.stride};
     const HeadColumns columns{head, in_.head_size};
@@ -317,7 +317,7 @@ inline void ByQueries::sum_other_keys(const AttentionBackward& args, std::int64_
 
 // Sums over slots, always in order of the segments.
 inline void ByQueries::finish_backward(const AttentionBackward& args, const ByQueries& division, const float* slots) {
-  // First the halos, each key by the task whose query it is; then what all segments of a head share.
+  // First the halos, each key by the task of its token; then the gradients that all segments of a head share.
   parallel_for(division.list_.tasks(),
                [&](std::int64_t number) HWY_ATTR { division.sum_halo(args, division.task(number), slots); });
   parallel_for(args.inputs.heads, [&](std::int64_t head) HWY_ATTR { division.sum_other_keys(args, head, slots); });

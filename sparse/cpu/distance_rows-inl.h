@@ -1,10 +1,11 @@
-// Tables, and sums for their gradients, in the order of the list of distances (distance_labels.h), in which the labels
-// of a column are kGroup neighbours: lanes[place + i] for query i. Nothing is gathered or scattered pair by pair.
+// Tables, and sums for their gradients, in the order of the list of distances (distance_labels.h). In the list the
+// labels of a column are kGroup consecutive entries: lanes[place + i] for query i. This avoids gathers and
+// scatters of single pairs.
 //
-//   a number for each label     numbers[n] = of lanes[n]                          a column reads numbers[place …]
+//   a number for each label     numbers[n] = number of label lanes[n]             a column reads numbers[place …]
 //   a row of kGroup queries     rows[n][i] = table[lanes[n + i]][i] (skewed)      a column reads rows[place]
 //
-// Where all queries of a column have the last label of either end, the same place does: ends are repeated in the list.
+// The first and last labels are repeated in the list, so that columns beyond its ends use the first or last place.
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_DISTANCE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_DISTANCE_ROWS_INL_H_
@@ -26,7 +27,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows that skewing reads or writes beyond the places of a range, on either side.
+// Number of rows that skewing reads or writes beyond the places of a range, on either side.
 inline constexpr std::int64_t kSkew = kGroup - 1;
 
 // Places [begin, end) of a list.
@@ -34,7 +35,7 @@ struct PlaceRange {
   std::int64_t begin = 0, end = 0;
 };
 
-// Lanes whose number has `digit` in base 4 at the lower (0) or the higher (1) of its two places.
+// Lanes whose number in base 4 has `digit` as its lower (place 0) or higher (place 1) digit.
 HWY_INLINE FloatMask lanes_with(int v, int place, int digit) {
   const IntTag di;
   const auto lane = hn::Iota(di, v * kLanes);
@@ -42,8 +43,8 @@ HWY_INLINE FloatMask lanes_with(int v, int place, int digit) {
   return hn::RebindMask(FloatTag(), hn::Eq(own, hn::Set(di, digit)));
 }
 
-// rows[n][i] = table[lanes[n + i]][i] for the places of a range, in two rounds, four rows into one by lanes: first for
-// the lower two bits of i, then for the higher ones.   table [labels, kGroup], rows [places + kSkew, kGroup]
+// rows[n][i] = table[lanes[n + i]][i] for the places of a range, in two rounds, each of which merges four rows by lane:
+// first for the lower two bits of i, then for the higher two.   table [labels, kGroup], rows [places + kSkew, kGroup]
 HWY_NOINLINE inline void skew_rows(const float* table, const std::int32_t* lanes, const PlaceRange& range,
                                    float* rows) {
   const FloatTag d;
@@ -69,16 +70,17 @@ HWY_NOINLINE inline void skew_rows(const float* table, const std::int32_t* lanes
   }
 }
 
-// Zeros for the sums of a range's places.   rows [kSkew + places + kSkew, kGroup], from place 0 on
+// Zeroes the sums of a range's places.   rows [kSkew + places + kSkew, kGroup], pointing to place 0
 HWY_INLINE void clear_skewed(const PlaceRange& range, float* rows) {
   std::fill_n(rows + (range.begin - kSkew) * kGroup, (range.end - range.begin + 2 * kSkew) * kGroup, 0.0f);
 }
 
-// The mirror image of skew_rows: table[lanes[n + i]][i] += rows[n][i]; rows, which clear_skewed made, are used up.
+// The transposed operation of skew_rows: table[lanes[n + i]][i] += rows[n][i]. Call clear_skewed before summing into
+// rows; this function overwrites them.
 HWY_NOINLINE inline void add_skewed(float* rows, const std::int32_t* lanes, const PlaceRange& range, float* table) {
   const FloatTag d;
   if (range.begin == range.end) return;
-  // Downwards: what lies below is still as it was.
+  // In descending order, so that the lower rows are still unchanged when they are read.
   for (int v = 0; v < kGroupVectors; ++v) {
     const FloatMask one = lanes_with(v, 0, 1), two = lanes_with(v, 0, 2), three = lanes_with(v, 0, 3);
     for (std::int64_t n = range.end + kSkew - 1; n >= range.begin; --n) {
@@ -121,8 +123,9 @@ HWY_INLINE void add_to_places(const LabelsByDistance& labels, std::int64_t keys,
   add_run(columns + end * kGroup, keys - end, rows + labels.place(keys - 1) * kGroup);
 }
 
-// sums[place(j) + i] += x[j][i] y[j][i].   x, y [keys, kGroup], sums [kGroup + places], from place 0 on
-// Columns at neighbouring places overlap: kLanes of them are turned until the lanes of one place lie below each other.
+// sums[place(j) + i] += x[j][i] y[j][i].   x, y [keys, kGroup], sums [kGroup + places], pointing to place 0
+// Columns at adjacent places overlap: kLanes columns are rotated so that the lanes of one place are aligned and can be
+// added as vectors.
 HWY_NOINLINE inline void add_products_to_places(const LabelsByDistance& labels, std::int64_t keys, const float* x,
                                                 const float* y, float* sums) {
   const FloatTag d;
@@ -138,7 +141,7 @@ HWY_NOINLINE inline void add_products_to_places(const LabelsByDistance& labels, 
       for (std::int64_t j = first; j < stop; ++j) {
         const std::int64_t at = j * kGroup + v * kLanes;
         const FloatVec product = hn::Mul(hn::LoadU(d, x + at), hn::LoadU(d, y + at));
-        // Column c lies c places before the first: its lane l belongs to place l - c.
+        // Column c is c places before the first one: its lane l belongs to place l - c.
         const auto c = static_cast<std::int32_t>(inner ? j - first : 0);
         const auto turn = hn::And(hn::Add(hn::Iota(di, 0), hn::Set(di, c)), hn::Set(di, kLanes - 1));
         const FloatVec turned = hn::TableLookupLanes(product, hn::IndicesFromVec(d, turn));

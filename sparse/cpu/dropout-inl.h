@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Dropout bits of a key block's pairs.
 HWY_INLINE void keep_bits_of_block(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
                                    std::uint16_t* keep) {
-  // The numbering of keys runs through both key sets, so that no two pairs of a query share a bit.
+  // Keys are numbered across both key sets, so that no two pairs of a query share a bit.
   const auto first_key = static_cast<std::uint32_t>(block.panel->dropout_index(block.row));
   dropout_keep_bits({.stream = head.dropout_key,
                      .threshold = head.dropout_threshold,
@@ -35,7 +35,7 @@ HWY_INLINE void keep_bits_of_block(const HeadContext& head, const KeyBlock& bloc
 HWY_INLINE void drop_weights(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
                              std::uint16_t* keep, float* weights) {
   const FloatTag d;
-  // Bits first, then the mask: they come four keys at a time.
+  // First all bits, which are generated four keys at a time, then the mask.
   keep_bits_of_block(head, block, first_query, keep);
   for (std::int64_t j = 0; j < block.keys; ++j) {
     for (int v = 0; v < kGroupVectors; ++v) {

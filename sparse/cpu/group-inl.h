@@ -1,12 +1,12 @@
 // One group of kGroup queries against the keys of a task: the arithmetic of both operators, forward and backward.
 //
-// All arrays with a kGroup at the end are columns: one line per key (or label), one lane per query. A group of 16
-// queries against n keys, forward:
+// All arrays whose last dimension is kGroup consist of columns: one cache line per key (or label), one lane per query.
+// Forward, a group of 16 queries against n keys:
 //   q_lanes [D, 16], k [n, stride]  --dot_products-->  p [n, 16]  --logits, powers-->  p  --weighted_sum with v-->  out
 // and backward, per key block of 32 keys:
 //   p [32, 16] again, from q·k or from C            ds [32, 16] = p (dout·v - delta), from dout_lanes and v
 //   dq += dsᵀ k,  dk += ds q,  dv += p dout         five products on the same 32 rows of k, v, dk, dv
-// What tables add: score_terms-inl.h, pair_terms-inl.h, value_terms-inl.h.
+// Contributions of tables are in score_terms-inl.h, pair_terms-inl.h and value_terms-inl.h.
 #if defined(SPARSE_CPU_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_GROUP_INL_H_
 #undef SPARSE_CPU_GROUP_INL_H_
@@ -40,11 +40,11 @@ static_assert(kKeyStep % kRunStep == 0);
 
 HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
                               const GroupScratch& scratch, float* s, FloatVec* max) {
-  // In steps, so that the keys of the next step are on their way while this one is multiplied.
+  // In steps, so that the keys of the next step are being prefetched while this step is multiplied.
   for (std::int64_t j = 0; j < block.keys; j += kKeyStep) {
     const std::int64_t keys = std::min(kKeyStep, block.keys - j);
     block.panel->require(block.row + j + keys);
-    // C holds the sum already; the copy is needed for the values all the same.
+    // In mode read C already holds the sum; the panel's copy is still needed for the values.
     if (scores.mode == ScoreMode::read) continue;
     dots_of_block(head, block, {j, keys, scores.mode != ScoreMode::none, scores_ahead(scores, block.from(j))}, scratch,
                   s + j * kGroup);
@@ -52,7 +52,7 @@ HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, co
   logits_of_block(head, block, scores, scratch.terms, s, max);
 }
 
-// A group's queries, as forward_group wants them.
+// Loads a group's queries in the layout that forward_group needs.
 HWY_INLINE void load_queries(const Rows& q, const HeadContext& head, const QueryGroup& group,
                              const GroupScratch& scratch) {
   if (head.bf16 != nullptr) {
@@ -62,9 +62,9 @@ HWY_INLINE void load_queries(const Rows& q, const HeadContext& head, const Query
   }
 }
 
-// Powers in place of the logits p [columns, kGroup] of a group, and their sum. Subtracting the maximum keeps them in
-// (0, 1]; a row without a visible key subtracts 0, so that -inf stays -inf and becomes 0.
-// The sum takes the powers as they are, before dropout and in fp32: what is divided by must be the whole mass.
+// Replaces the logits p [columns, kGroup] of a group by powers of two, and computes their sum. Subtracting the maximum
+// keeps them in (0, 1]; a row without a visible key subtracts 0, so that -inf stays -inf and its power is 0. The sum is
+// over the powers before dropout and in fp32, because the softmax must be divided by the whole mass.
 HWY_INLINE void powers_of_group(std::int64_t columns, float* p, GroupSoftmax& softmax) {
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -86,8 +86,8 @@ HWY_INLINE void powers_of_group(std::int64_t columns, float* p, GroupSoftmax& so
 
 // Softmax of one group over the key blocks it sees, not yet divided by its sum.
 //   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) (v_j + rel_v[label_ij])
-// load_queries comes first. scores: of both types, `running` advanced to this head. ahead: rows to ask for.
-// Out of line: one copy for both ways of dividing, which is half the time compiling takes.
+// Call load_queries first. scores: of both types, with `running` advanced to this head. ahead: rows to prefetch.
+// Not inlined: one copy for both divisions of work halves the compile time.
 HWY_NOINLINE inline void forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
                                        RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& softmax) {
   if (head.bf16 != nullptr) return bf16_forward_group(head, scores, seen, ahead, scratch, softmax);
@@ -95,13 +95,13 @@ HWY_NOINLINE inline void forward_group(const HeadContext& head, const TypeScores
   const GroupSpan span = span_of_group(scratch.terms, seen);
   const FloatVec none = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
   for (int v = 0; v < kGroupVectors; ++v) softmax.max[v] = none;
-  // All at once: in fp32 a group takes far longer than memory needs for the few rows asked for.
+  // All at once: in fp32 a group takes far longer than fetching these few rows.
   ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
   if (!all_read) make_table(head, scratch.q_lanes, scratch.terms, span);
 
-  // Pass 1: logits, their maximum, running scores.
-  // Key blocks one after the other in scratch.p: pass 2 need not know where one ends.
+  // Pass 1: logits, their maximum, running scores. The key blocks are contiguous in scratch.p, so pass 2 can ignore
+  // block boundaries.
   std::int64_t columns = 0;
   for (std::int64_t n = 0; n < count; columns += blocks[n].keys, ++n) {
     forward_block(head, blocks[n], scores[blocks[n].set], scratch, scratch.p + columns * kGroup, softmax.max);
@@ -110,8 +110,8 @@ HWY_NOINLINE inline void forward_group(const HeadContext& head, const TypeScores
   // Pass 2: powers and their sum.
   powers_of_group(columns, scratch.p, softmax);
 
-  // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
-  // Weighted sums accumulate over key blocks.
+  // Pass 3: dropout (after the sum, since it is not renormalised), then the weighted sum of values, accumulated over
+  // key blocks.
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   clear_label_weights(scratch.terms, span);
   float* weights = scratch.p;  // [columns, kGroup]: 2^(logit - max)
@@ -127,14 +127,14 @@ HWY_NOINLINE inline void forward_group(const HeadContext& head, const TypeScores
 
 // The products of backward, in the number type of the task.
 
-// m of a key block.   scored: its type carries scores
+// Computes m of a key block.   scored: its type carries scores
 HWY_INLINE void query_dots(const HeadContext& head, const KeyBlock& block, bool scored, const GroupScratch& scratch,
                            float* s) {
   if (head.bf16 != nullptr) return bf16_dots(head, block, scored, scratch, s);
   dots_of_block(head, block, {0, block.keys, scored}, scratch, s);
 }
 
-// dout·v. ahead: C of the block.
+// Computes dout·v. ahead: C of the block.
 HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, ColumnsAhead ahead,
                            const GroupScratch& scratch, float* dp) {
   if (head.bf16 != nullptr) {
@@ -144,8 +144,8 @@ HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, Colum
   dot_products(scratch.dout_lanes, {block.panel->v(block.row), head.stride, block.keys, ahead}, head.head_size, dp);
 }
 
-// dq += ds k, dk += ds q, since score = scale q·k; dv += p dout, since out = sum_j p v. In bf16 the operands are made here
-// and multiplied later. carried: as in joined_gradients.
+// dq += ds k, dk += ds q, since score = scale q·k; dv += p dout, since out = sum_j p v. In bf16 this function only
+// rounds the operands; multiply_gradients multiplies them later. carried: as in joined_gradients.
 HWY_INLINE void add_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                               bool carried) {
   if (head.bf16 != nullptr) return round_gradients(head, block, scratch, carried);
@@ -153,13 +153,14 @@ HWY_INLINE void add_gradients(const HeadContext& head, const KeyBlock& block, co
   outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
 }
 
-// Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
+// Whether the type carries scores. If so, p is computed from C, which includes this layer's s, and only rewinding needs
+// q·k.
 HWY_INLINE bool carries(const TypeScoreGradients& scores) {
   return scores.mode != ScoreGradientMode::none;
 }
 
-// The products a key block's vector work begins with: q·k in scratch.p where it is needed, dout·v in scratch.ds. Makes the
-// block's rows usable, their gradients too.
+// The products that precede a key block's vector work: q·k into scratch.p if needed, dout·v into scratch.ds. Also makes
+// the block's rows and their gradients usable.
 HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                const GroupScratch& scratch) {
   block.panel->require(block.row + block.keys);
@@ -169,7 +170,7 @@ HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, c
   value_dots(head, block, carries(scores) ? columns_ahead(scores.running, block) : ColumnsAhead{}, scratch, scratch.ds);
 }
 
-// p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (multiply_block).
+// p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0. Overwrites q·k (multiply_block).
 HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                        const GroupScratch& scratch, const FloatVec* lse) {
   const FloatTag d;
@@ -186,7 +187,7 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
             const std::int64_t at = j * kGroup + v * kLanes;
             const FloatVec logit =
                 carried ? score_value(hn::LoadU(di, running + at)) : score(head, term, scratch.p, j, v);
-            // No maximum is needed: lse is at least every logit, so the power is at most 1.
+            // No maximum is needed: lse is not less than any logit, so the power is at most 1.
             const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[v]));
             hn::StoreU(hn::IfThenElseZero(lanes_of(visible_columns[j], v), probability), d, scratch.p + at);
           }
@@ -196,8 +197,8 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
 
 // forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j (v with rel_v)
 //   dC_ij (+)= c p_ij (dp_ij - delta_i),  delta_i = dout_i·out_i.
-// Leaves in scratch.ds, in place of dout·v, scale·dC, what q, k and the tables multiply with, and in scratch.p the dropped p.
-// With dropout; without it see below.
+// Replaces dout·v in scratch.ds by scale·dC, which is multiplied with q, k and the tables, and p in scratch.p by the p
+// after dropout. Used with dropout only; without dropout see below.
 HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock& block,
                                          const TypeScoreGradients& scores, std::int64_t first_query,
                                          const GroupScratch& scratch, const FloatVec* delta) {
@@ -207,7 +208,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
   const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
   const FloatVec scale = hn::Set(d, head.scale);
   const ScoreGradientMode mode = scores.mode;
-  // Modes in locals: read through references, they would have to be read again after every store.
+  // Locals: through references these values would have to be reloaded after every store.
   float* const gradients = mode == ScoreGradientMode::none ? nullptr : scores.gradient + block.column * kGroup;
   const std::int64_t keys = block.keys;
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -224,7 +225,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
           dc = hn::Add(dc, hn::LoadU(d, gradient));
           hn::StoreU(dc, d, gradient);
         } else {
-          hn::Stream(dc, d, gradient);  // as C in mode write
+          hn::Stream(dc, d, gradient);  // a non-temporal store, as of C in mode write
         }
       }
       hn::StoreU(hn::Mul(dc, scale), d, scratch.ds + at);
@@ -232,7 +233,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
   }
 }
 
-// Both at once, without dropout: most of training's key blocks.
+// Probabilities and score gradients in one loop, without dropout, for types without running scores.
 HWY_INLINE void plain_gradients_of_block(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                                          const RowStatistics& rows) {
   const FloatTag d;
@@ -256,7 +257,7 @@ HWY_INLINE void plain_gradients_of_block(const HeadContext& head, const KeyBlock
       });
 }
 
-// The same of a type that carries scores, of which p comes.
+// The same for a type that carries scores: p is computed from C.
 template <ScoreGradientMode kMode>
 HWY_INLINE void carried_gradients_of_block(const HeadContext& head, const KeyBlock& block,
                                            const TypeScoreGradients& scores, const GroupScratch& scratch,
@@ -280,14 +281,14 @@ HWY_INLINE void carried_gradients_of_block(const HeadContext& head, const KeyBlo
         dc = hn::Add(dc, hn::LoadU(d, gradients + at));
         hn::StoreU(dc, d, gradients + at);
       } else {
-        hn::Stream(dc, d, gradients + at);  // as C in mode write
+        hn::Stream(dc, d, gradients + at);  // a non-temporal store, as of C in mode write
       }
       hn::StoreU(hn::Mul(dc, scale), d, ds + at);
     }
   }
 }
 
-// C = C - s: the running scores of the layer before. The same s, by the same instructions, as the forward added.
+// C = C - s: the running scores of the layer before. s is computed by the same instructions as in forward, bit by bit.
 HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                              const GroupScratch& scratch) {
   const IntTag di;
@@ -305,10 +306,11 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
       });
 }
 
-// The vector work of a key block between its products. Rewinds C last: scratch.p is overwritten, and C was read for p before.
+// The vector work of a key block between its products. C is rewound last, because p is computed from C and rewinding
+// overwrites scratch.p.
 HWY_INLINE void block_gradients(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                 std::int64_t first_query, const GroupScratch& scratch, const RowStatistics& rows) {
-  // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
+  // scratch.p: probabilities after dropout [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
   add_value_dots(scratch.terms, block, scratch.ds);
   if (head.dropout) {
     probabilities_of_block(head, block, scores, scratch, rows.lse);
@@ -326,13 +328,14 @@ HWY_INLINE void block_gradients(const HeadContext& head, const KeyBlock& block, 
   if (carries(scores) && scores.rewind) rewind_block(head, block, scores, scratch);
 }
 
-// The key blocks of a group. In bf16 the last products of the block before and the first ones of the next come before this
-// one's vector work, which needs neither: matrix tiles and vectors work at the same time.
+// Processes the key blocks of a group. In bf16 the last products of the previous block and the first products of the
+// next block are issued before this block's vector work, which is independent of both, so that the tile unit and the
+// vector units work at the same time.
 HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGradients* scores, const SeenBlocks& seen,
                                     GroupScratch& scratch, const RowStatistics& rows) {
   const auto [first_query, blocks, count] = seen;
   const bool bf16 = head.bf16 != nullptr;
-  // Factors want q·k of the block whose gradients are joined: of one block at a time.
+  // No overlap with factors: their gradients need q·k of the current block, for which only one array exists.
   const bool overlap = bf16 && scratch.terms.dots == nullptr;
   const auto begin = [&](std::int64_t n) HWY_ATTR { multiply_block(head, blocks[n], scores[blocks[n].set], scratch); };
   if (overlap) {
@@ -344,7 +347,7 @@ HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGrad
     if (!overlap) {
       begin(n);
     } else {
-      // In the arrays of the block before, which is done.
+      // Uses the arrays of the previous block, which are free.
       if (n + 1 < count) begin(n + 1);
       scratch.turn();
     }
@@ -353,14 +356,14 @@ HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGrad
   if (bf16) multiply_gradients(head, blocks[count - 1], scratch.bf16);
 }
 
-// Gradients of one group over the key blocks it sees, one after the other, so that a block's keys, values and their
-// gradients stay in the first-level cache from product to product.
+// Gradients of one group over the key blocks it sees, block by block, so that a block's keys, values and their
+// gradients stay in the L1 cache between products.
 //   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  the panels' dk, dv and the terms' sums are added to
-// scratch.q_*, scratch.dout_* must be loaded. Out of line as forward_group.
+// scratch.q_* and scratch.dout_* must be loaded. Not inlined, like forward_group.
 HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScoreGradients* scores,
                                         const SeenBlocks& seen, GroupScratch& scratch, const RowStatistics& rows) {
   const GroupSpan span = span_of_group(scratch.terms, seen);
-  // With scores carried and nothing to rewind no s is computed, so no table either.
+  // If a type carries scores and is not rewound, s is not computed, so the table is not needed.
   const auto needs_scores = [](const TypeScoreGradients& s) { return !carries(s) || s.rewind; };
   const bool needs_table = needs_scores(scores[0]) || needs_scores(scores[1]);
   if (head.bf16 != nullptr) {
@@ -379,8 +382,8 @@ HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScore
   finish_value_gradients(head, scratch.terms, span, scratch.dout_rows);
 }
 
-// sum_c x_c y_c, c < size: vectors first, then the rest of a head size that is no multiple of a vector, in this order for
-// every row: the bits depend on D alone.
+// sum_c x_c y_c, c < size: whole vectors first, then the remaining components. The order is the same for every row, so
+// the bits depend on D alone.
 template <typename T>
 HWY_INLINE float dot_of_row(const T* x, const float* y, std::int64_t size) {
   const FloatTag d;
@@ -392,7 +395,7 @@ HWY_INLINE float dot_of_row(const T* x, const float* y, std::int64_t size) {
   return total;
 }
 
-// delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite (any number where nothing is seen).
+// delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite (any number without a visible key).
 HWY_INLINE void load_row_statistics(const HeadContext& head, const Rows& out, const float* lse, const QueryGroup& group,
                                     const float* dout_rows, RowStatistics& to) {
   const FloatTag d;
@@ -404,7 +407,7 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, const Rows& out, co
     delta_values[i] = out_row.bf16 == nullptr ? dot_of_row(out_row.fp32, dout_row, head.head_size)
                                               : dot_of_row(out_row.bf16, dout_row, head.head_size);
     const float value = lse[group.row + i];
-    // -inf would give NaN in the difference; such rows have no visible pair, any finite number does.
+    // -inf would give NaN in the difference. These rows have no visible pair, so any finite number will do.
     lse_values[i] = value > -std::numeric_limits<float>::infinity() ? value * kLog2E : 0.0f;
   }
   for (int v = 0; v < kGroupVectors; ++v) {
@@ -413,8 +416,8 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, const Rows& out, co
   }
 }
 
-// Writes rows of a group to their places: to[i][c] = rows[i][c] * factor[i], c < D. past_caches: without reading the
-// lines first; they must be whole (streams_rows).
+// Writes rows of a group to the result: to[i][c] = rows[i][c] * factor[i], c < D. past_caches: with non-temporal
+// stores, which need whole cache lines (streams_rows).
 HWY_INLINE void store_group(const float* group_rows, const HeadContext& head, const float* factor,
                             const MutableRows& to, const QueryGroup& group, bool past_caches) {
   const auto store = [&](const float* from, float by, auto* row) HWY_ATTR {

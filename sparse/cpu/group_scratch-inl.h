@@ -1,4 +1,4 @@
-// One group's working memory, and its queries as rows and as lanes. Highway's per-target include guard.
+// One group's working memory, and loading its queries as rows and as lanes. Highway's per-target include guard.
 #if defined(SPARSE_CPU_GROUP_SCRATCH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_GROUP_SCRATCH_INL_H_
 #undef SPARSE_CPU_GROUP_SCRATCH_INL_H_
@@ -20,24 +20,24 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What one group needs in scratch.
+// Scratch memory of one group.
 struct GroupScratch {
   float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
   float* q_lanes = nullptr;       // [D, kGroup]
   float* p = nullptr;             // [columns, kGroup]: logits (base 2), then probabilities; in bf16 two steps' logits
-  std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps; in bf16 of a step, from place 1 on
+  std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps; in bf16 of one step, from index 1 on
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
-  KeyBlock* blocks = nullptr;     // what the group sees of the task's panels
+  KeyBlock* blocks = nullptr;     // key blocks of the task's panels that the group sees
   TermScratch terms;
   Bf16Scratch bf16;  // in bf16 only
   // Backward only.
   float* ds = nullptr;          // [columns, kGroup]: scale·dC
   float* dout_rows = nullptr;   // [kGroup, stride]
   float* dout_lanes = nullptr;  // [D, kGroup]
-  // In bf16 of the next block, whose products come before this one's vector work.
+  // In bf16: arrays of the next block, whose products are issued before this block's vector work.
   float *next_p = nullptr, *next_ds = nullptr;
 
-  // The next block's arrays become this one's.
+  // Makes the next block's arrays the current ones.
   void turn() {
     std::swap(p, next_p);
     std::swap(ds, next_ds);
@@ -57,7 +57,7 @@ struct GroupScratch {
     scratch.out = arena.take<float>(rows);
     scratch.blocks = arena.take<KeyBlock>(sizes.blocks);
     if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride, pass == Pass::backward);
-    // Forward needs none of the rest: scratch is charged to the memory of a run.
+    // Forward does not need the rest.
     if (pass == Pass::forward) return scratch;
     scratch.ds = arena.take<float>(columns * kGroup);
     if (bf16) scratch.next_p = scratch.p + kBf16Columns * kGroup, scratch.next_ds = arena.take<float>(columns * kGroup);
@@ -91,12 +91,12 @@ HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* t
 }
 
 // lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]; stride a multiple of kGroup
-// Done once per group: 16 rows of D against hundreds of keys that need no turning.
+// Done once per group: 16 rows of D, compared with hundreds of keys that need no transposition.
 HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
   for (std::int64_t d = 0; d < stride; d += kGroup) transpose_block(rows + d, stride, lanes + d * kGroup, kGroup);
 }
 
-// The key blocks a group sees, one after the other.
+// The key blocks that a group sees.
 struct SeenBlocks {
   std::int64_t first_query;  // of the group, for dropout's numbers
   const KeyBlock* blocks;
@@ -110,7 +110,7 @@ struct GroupSoftmax {
   FloatVec sum[kGroupVectors];  // [kGroup]
 };
 
-// What backward needs of a group's rows, one value per lane.
+// Values of a group's rows for backward, one per lane.
 struct RowStatistics {
   FloatVec lse[kGroupVectors];    // [kGroup], base 2, finite
   FloatVec delta[kGroupVectors];  // [kGroup]  dout·out
@@ -120,7 +120,7 @@ struct RowStatistics {
 HWY_INLINE void load_group(const Rows& from, const HeadContext& context, const QueryGroup& group, float* group_rows,
                            float* group_lanes) {
   copy_rows(from, context.columns(), group.row, group.queries, group_rows);
-  // A short group's missing queries are zeros: their products are finite, and nobody reads them.
+  // A short group's missing queries are zeros: their products are finite and never read.
   std::fill(group_rows + group.queries * context.stride, group_rows + kGroup * context.stride, 0.0f);
   if (context.bf16 == nullptr) transpose_group(group_rows, context.stride, group_lanes);
 }

@@ -1,4 +1,4 @@
-// Rows of one head read and written in vectors, in fp32 or in bf16 (head_rows.h). Highway's per-target include guard.
+// Vector loads and stores of one head's rows, in fp32 or bf16 (head_rows.h). Highway's per-target include guard.
 #if defined(SPARSE_CPU_HEAD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_HEAD_ROWS_INL_H_
 #undef SPARSE_CPU_HEAD_ROWS_INL_H_
@@ -30,7 +30,7 @@ HWY_INLINE FloatVec load_numbers(const Bf16* from) {
   return etc::HWY_NAMESPACE::load_bf16(FloatTag(), from);
 }
 
-// kLanes numbers to their place, in bf16 rounded to nearest even; `past_caches`: without reading the line first.
+// Stores kLanes numbers, in bf16 rounded to nearest even; kPastCaches: with non-temporal stores.
 template <bool kPastCaches>
 HWY_INLINE void store_numbers(FloatVec x, float* to) {
   kPastCaches ? hn::Stream(x, FloatTag(), to) : hn::StoreU(x, FloatTag(), to);
@@ -47,7 +47,7 @@ HWY_INLINE void store_number(float x, Bf16* to) {
   to->bits = bf16_from_float(x);
 }
 
-// to[c] = from[c]·factor, c < size; past the caches in whole vectors (streams_rows()).
+// to[c] = from[c]·factor, c < size; non-temporal stores need whole vectors (streams_rows()).
 template <bool kPastCaches, typename T>
 HWY_INLINE void store_scaled(const float* from, float factor, std::int64_t size, T* to) {
   const FloatTag d;
@@ -66,10 +66,11 @@ HWY_INLINE void write_row(const float* from, std::int64_t size, const MutableHea
   }
 }
 
-// Sums of a row in bf16 are made in fp32, so many numbers at a time, and written once.
+// Sums of a bf16 row are computed in fp32, this many numbers at a time, and written once.
 inline constexpr std::int64_t kSumNumbers = 128;
 
-// to[c] = what add(first, count, sum) adds to sum[0, count) = 0 for the numbers from `first` on.
+// Writes sums to `to`: add(first, count, sum) adds the numbers first … first+count-1 to sum[0, count), which is zero
+// before.
 template <typename Add>
 HWY_INLINE void write_sums(std::int64_t size, const MutableHeadRow& to, const Add& add) {
   if (to.fp32 != nullptr) {  // in place

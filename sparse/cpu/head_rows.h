@@ -1,4 +1,4 @@
-// One head of a call's rows, which lie in fp32 or in bf16: where it begins, and copies of it in fp32.
+// One head of a call's rows, which are fp32 or bf16: its address, and fp32 copies of it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace etc::sparse {
 
-// Row stride of copies: D rounded up to a whole group of components, the rest zero.
+// Row stride of copies: D rounded up to a multiple of kGroup; the padding is zero.
 inline std::int64_t row_stride(std::int64_t head_size) {
   return round_up(head_size, kGroup);
 }
@@ -23,7 +23,7 @@ struct HeadColumns {
   std::int64_t first() const { return head * size; }
 };
 
-// [D] of one row: at most one of the two is given.
+// [D] of one row; at most one of the two pointers is set.
 struct HeadRow {
   const float* fp32 = nullptr;
   const Bf16* bf16 = nullptr;
@@ -45,7 +45,7 @@ inline MutableHeadRow row_in(const MutableRows& rows, const HeadColumns& columns
   return {rows.data + at, nullptr};
 }
 
-// Of rows that are always fp32: tables, and those of operators that take no others.
+// For rows that are always fp32: tables, and rows of operators that take no others.
 inline const float* head_row(const Rows& rows, std::int64_t row, std::int64_t head, std::int64_t head_size) {
   return rows.data + row * rows.stride + head * head_size;
 }
@@ -53,7 +53,7 @@ inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t h
   return rows.data + row * rows.stride + head * head_size;
 }
 
-// A number of a row; exact.
+// A number of a row as fp32; exact.
 inline float as_float(float x) {
   return x;
 }
@@ -61,10 +61,11 @@ inline float as_float(Bf16 x) {
   return float_from_bf16(x.bits);
 }
 
-// Copies of rows are always inline: their vectors are those of the kernel that calls them, not SSE's.
+// Copies of rows are always inline, so that they use the vector instructions of the calling kernel instead of SSE.
 #define ETC_COPY __attribute__((always_inline)) inline
 
-// to[d] = from[d], d < size. Whole groups in moves of known size: a call of memcpy costs as much as the row.
+// to[d] = from[d], d < size. Copies kGroup numbers at a time with a compile-time size, because a call of memcpy costs
+// as much as copying the row.
 ETC_COPY void copy_row(const float* from, std::int64_t size, float* to) {
   std::int64_t d = 0;
   for (; d + kGroup <= size; d += kGroup) std::memcpy(to + d, from + d, kGroup * sizeof(float));
@@ -81,7 +82,7 @@ ETC_COPY void copy_numbers(const Number* from, std::int64_t from_stride, std::in
   const std::int64_t stride = row_stride(size);
   for (std::int64_t r = 0; r < rows; ++r, from += from_stride, to += stride) {
     copy_row(from, size, to);
-    // Components beyond D: zeros, so that products may go on to whole vectors.
+    // Components beyond D are zero, so that products may use whole vectors.
     for (std::int64_t d = size; d < stride; ++d) to[d] = 0.0f;
   }
 }

@@ -27,7 +27,7 @@ using UintTag = hn::RebindToUnsigned<FloatTag>;
 using UintVec = hn::Vec<UintTag>;
 using WideTag = hn::RepartitionToWide<UintTag>;
 
-// Logits are kept in base 2 (multiplied by log2 e), so that a softmax weight is one power of two: no reduction by ln 2.
+// Logits are kept in base 2 (multiplied by log2 e): a softmax weight is then a power of two, without reduction by ln 2.
 inline constexpr float kLog2E = 1.44269504f;
 inline constexpr float kLn2 = 0.69314718f;
 
@@ -39,12 +39,12 @@ HWY_INLINE FloatVec power_of_two(FloatVec x) {
 // The lanes of vector `v` whose bit is set.
 HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int v) {
   const FloatTag d;
-  // LoadMaskBits reads bits from memory, from bit 0 on: shift this vector's queries there.
+  // LoadMaskBits reads bits from memory, starting at bit 0: shift this vector's queries to bit 0.
   const std::uint64_t shifted = static_cast<std::uint64_t>(bits) >> (v * kLanes);
   return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&shifted));  // may read 8 bytes
 }
 
-// A group's queries and some neighbouring keys, as dropout numbers them.
+// A group's queries and some consecutive keys, in dropout's numbering.
 struct DropoutPairs {
   std::uint64_t stream;  // dropout_key()
   std::uint32_t threshold;
@@ -52,17 +52,17 @@ struct DropoutPairs {
   std::int64_t keys;
 };
 
-// keep[j], bit i: whether dropout keeps pair (query first_query + i, key first_key + j); bits exactly as dropout_block
-// of etc_core/base/random.h: one Philox call gives four neighbouring keys, here for a vector of queries at a time.
+// keep[j], bit i: whether dropout keeps pair (query first_query + i, key first_key + j). The bits are exactly those of
+// dropout_block in etc_core/base/random.h: one Philox call gives four consecutive keys, here for a vector of queries.
 HWY_INLINE void dropout_keep_bits(const DropoutPairs& pairs, std::uint16_t* keep) {
   const auto [stream, threshold, head, first_query, first_key, keys] = pairs;
-  // Philox multiplies 32 by 32 to 64 bits: vectors have that for every other lane only. So queries of even and of odd
-  // lanes go through the rounds apart.
+  // Philox multiplies 32 by 32 bits to 64 bits, which vector instructions offer for every other lane only. Queries in
+  // even and in odd lanes are therefore processed separately.
   const WideTag d;
   const UintTag d32;
   const UintVec least = hn::Set(d32, threshold);
   std::fill_n(keep, keys, std::uint16_t{0});
-  // Blocks of four keys may begin before the first key and end behind the last: those numbers are thrown away.
+  // Blocks of four keys may begin before the first key and end after the last; those numbers are discarded.
   const std::int64_t end = static_cast<std::int64_t>(first_key) + keys;
   for (std::uint32_t block = first_key / 4; static_cast<std::int64_t>(block) * 4 < end; ++block) {
     for (int v = 0; v < kGroupVectors; ++v) {
@@ -74,11 +74,11 @@ HWY_INLINE void dropout_keep_bits(const DropoutPairs& pairs, std::uint16_t* keep
       etc::HWY_NAMESPACE::philox_lanes(d, odd, stream);
       for (std::int64_t word = 0; word < 4; ++word) {
         const std::int64_t j = static_cast<std::int64_t>(block) * 4 + word - first_key;
-        // Words of keys before the first and behind the last.
+        // Skip words of keys before the first and after the last.
         if (j < 0 || j >= keys) continue;
-        // Even and odd lanes together again.
+        // Recombine even and odd lanes.
         const UintVec bits = hn::OddEven(hn::BitCast(d32, hn::ShiftLeft<32>(odd[word])), hn::BitCast(d32, even[word]));
-        // A mask's bits go through memory: 8 or 16 queries are one or two bytes.
+        // Mask bits are stored to memory: 8 or 16 queries are one or two bytes.
         std::uint8_t bytes[8] = {};
         hn::StoreMaskBits(d32, hn::Eq(hn::Max(bits, least), bits), bytes);  // bits >= least
         std::uint16_t kept;

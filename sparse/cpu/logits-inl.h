@@ -1,5 +1,5 @@
 // From dot products to logits: scale, relative terms, running scores, masks. Forward in fp32 and bf16, and backward,
-// make their scores here. Highway's per-target include guard.
+// compute their scores here. Highway's per-target include guard.
 #if defined(SPARSE_CPU_LOGITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_LOGITS_INL_H_
 #undef SPARSE_CPU_LOGITS_INL_H_
@@ -32,9 +32,9 @@ HWY_INLINE FloatVec score(const HeadContext& head, const Term& term, const float
   return term.score(hn::LoadU(d, dots + j * kGroup + v * kLanes), hn::Set(d, head.scale), j, v);
 }
 
-// C as a float in units of its type, of which one is unit_of<Element>: powers of two, so that scaling later rounds nothing.
-// Conversions of 32-bit fixed point (score_element.h) are exact for |C| below 16 and off by half a unit of a float's last
-// place above.
+// C as a float in units of its number type; one unit is unit_of<Element>, a power of two, so that later scaling is
+// exact. Conversions of 32-bit fixed point (score_element.h) are exact for |C| below 16; above, the error is at most
+// half a unit in the last place of the float.
 HWY_INLINE FloatVec units(hn::Vec<IntTag> c) {
   return hn::ConvertTo(FloatTag(), c);
 }
@@ -50,22 +50,22 @@ HWY_INLINE FloatVec score_value(hn::Vec<IntTag> element) {
   return hn::Mul(units(element), hn::Set(FloatTag(), unit_of<ScoreElement>));
 }
 
-// Rounded to nearest even by the one instruction forward and backward share: what a layer added is what it subtracts.
+// Rounded to nearest even, by the same instruction in forward and backward: a layer subtracts exactly what it added.
 HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
   return etc::HWY_NAMESPACE::nearest_int(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
 }
 
-// Of C in 16 bits.
+// Vector tags of C in 16 bits.
 using HalfTag = hn::Rebind<hwy::float16_t, FloatTag>;
 using HalfBitsTag = hn::RebindToUnsigned<HalfTag>;
 
 // One vector of pairs, in units of C's type.
 template <typename Vec>
 struct ScoreAndSum {
-  Vec own, sum;  // this layer's s, and C with it
+  Vec own, sum;  // this layer's s, and C including it
 };
 
-// Adds this layer's s, `own`, to the C at `place`; what comes out is kept there unless the mode says that nobody reads it.
+// Adds this layer's s (`own`) to C at `place`. The sum is stored there unless the mode is add_unkept.
 template <ScoreMode kMode>
 HWY_INLINE ScoreAndSum<hn::Vec<IntTag>> bring_forward(FloatVec own, ScoreElement* place) {
   const IntTag di;
@@ -83,15 +83,15 @@ HWY_INLINE ScoreAndSum<FloatVec> bring_forward(FloatVec own, HalfScore* place) {
   const HalfBitsTag db;
   FloatVec c = own;
   if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(db, place))));
-  // To nearest even. What a masked pair holds may be infinite or no number: nobody looks at it.
+  // Rounded to nearest even. A masked pair may hold infinity or NaN, since it is never read as a score.
   if constexpr (kMode != ScoreMode::add_unkept) {
     hn::StoreU(hn::BitCast(db, hn::DemoteTo(dh, c)), db, place);
   }
   return {own, c};
 }
 
-// |x| as an unsigned integer that grows with it. Of a float its bits: infinity is more than any number, no number more
-// than that. The element of an s that 32 bits do not hold is -2^31: more than any other.
+// |x| as an unsigned integer that increases with it. For a float these are its bits: infinity is larger than any
+// number, NaN larger than infinity. An s that does not fit into 32 bits becomes -2^31, the largest magnitude.
 HWY_INLINE UintVec magnitude(hn::Vec<IntTag> c) {
   return hn::BitCast(UintTag(), hn::Abs(c));
 }
@@ -107,12 +107,13 @@ HWY_INLINE UintVec largest_in_range() {
   return magnitude(hn::Set(FloatTag(), kScoreLimit));
 }
 
-// Columns of C that are fetched ahead of the one in use where nothing is multiplied before: 2 KB, what memory brings while
-// as many columns are computed. Hardware fetches ahead within a page of 4 KB alone, and learns anew behind each.
+// How many columns of C are prefetched ahead of the current one in mode read, where no products come first: 2 KB, which
+// memory delivers while the same number of columns is computed. The hardware prefetcher works only within a 4 KB page
+// and starts again at each page.
 template <typename Element>
 constexpr std::int64_t kScoresAhead = 2048 / (kGroup * static_cast<std::int64_t>(sizeof(Element)));
 
-// A key block's columns of C or dC, to be fetched while its products are computed, which need no memory.
+// A key block's columns of C or dC, to be prefetched during its products, which are not limited by memory.
 //   array [columns, kGroup]: of one type and head
 template <typename Number>
 HWY_INLINE ColumnsAhead columns_ahead(const Number* array, const KeyBlock& block) {
@@ -132,9 +133,10 @@ struct Running {
   float logit_scale = 1.0f;
 };
 
-// The logits of a key block's columns in base 2, one after the other; masked ones -inf. Brings C forward, and follows the
-// largest logit and whether a visible pair's score left the range of C (nan is out of it, too). Mode and term are known
-// to the compiler: no branch but the look-up of mixed labels.
+// Computes the logits of a key block's columns in base 2, one column at a time; masked logits are -inf. Updates C, and
+// tracks the largest logit and the largest magnitude of visible scores, which shows whether one is out of the range of
+// C (NaN counts as out of range). Mode and term are template arguments, so the only branch is the look-up of mixed
+// labels.
 template <ScoreMode kMode, typename Element, typename Term>
 class ColumnLogits {
  public:
@@ -153,17 +155,17 @@ class ColumnLogits {
     for (int v = 0; v < kGroupVectors; ++v) largest_[v] = max[v];
   }
 
-  // C comes from memory, from where the next key block goes on; in the other modes the products have asked for it.
+  // Prefetches C, which is contiguous across key blocks, in mode read; in the other modes the products prefetch it.
   HWY_INLINE void ask_ahead(std::int64_t j) const {
     if constexpr (kMode == ScoreMode::read) hwy::Prefetch(running_ + (j + kScoresAhead<Element>)*kGroup);
   }
 
-  // Of key j and the queries of vector v: a line of m, a line of C, 16 bits of who sees the key.
+  // The logits of key j for the queries of vector v, from one line of m, one line of C and 16 visible bits.
   HWY_INLINE FloatVec at(std::int64_t j, int v) {
     const std::int64_t place = j * kGroup + v * kLanes;
     const FloatMask visible = lanes_of(visible_columns_[j], v);
     FloatVec logit;
-    // Without scores s is never rounded to C's step.
+    // A type without running scores never rounds s to C's step.
     if constexpr (kMode == ScoreMode::none) {
       logit = own_score(j, v);
     } else if constexpr (kMode == ScoreMode::read) {
@@ -171,21 +173,21 @@ class ColumnLogits {
     } else {
       const auto scores = bring_forward<kMode>(own_score(j, v), running_ + place);
       logit = units(scores.sum);
-      // Followed here, where s and C are in registers anyway; masked pairs may be anything.
+      // Tracked here because s and C are in registers; masked pairs may have any value.
       const auto seen = hn::RebindMask(UintTag(), visible);
       largest_magnitude_ = hn::Max(largest_magnitude_, hn::IfThenElseZero(seen, magnitude(scores.sum)));
-      // The first layer's C is its s.
+      // In the first layer C equals s.
       if constexpr (kMode != ScoreMode::write) {
         largest_magnitude_ = hn::Max(largest_magnitude_, hn::IfThenElseZero(seen, magnitude(scores.own)));
       }
     }
-    // log2(e), C's unit, and c of the running mean, in one factor.
+    // One factor for log2(e), C's unit and c of the running mean.
     logit = hn::IfThenElse(visible, hn::Mul(logit, logit_scale_), hidden_);
     largest_[v] = hn::Max(largest_[v], logit);
     return logit;
   }
 
-  // Leaves the largest logits, and returns by lane whether a score is out of range.
+  // Stores the largest logits, and returns per lane whether a score is out of range.
   HWY_INLINE FloatMask end(FloatVec* max) const {
     for (int v = 0; v < kGroupVectors; ++v) max[v] = largest_[v];
     return hn::RebindMask(FloatTag(), hn::Gt(largest_magnitude_, largest_in_range<Element>()));
@@ -196,7 +198,7 @@ class ColumnLogits {
     return term_.score(hn::LoadU(FloatTag(), dots_ + j * kGroup + v * kLanes), scale_, j, v);
   }
 
-  // By value: behind references they would have to be read again after every store.
+  // By value: through references they would have to be reloaded after every store.
   const float* const dots_;
   const std::uint16_t* const visible_columns_;  // [keys]
   Element* const running_;                      // [keys, kGroup]
@@ -206,7 +208,7 @@ class ColumnLogits {
   UintVec largest_magnitude_;  // of s and of C at visible pairs
 };
 
-// What is done with a key block's logits: they take the place of its dot products.
+// Loop that stores a key block's logits over its dot products.
 struct LeaveLogits {
   template <typename Columns>
   HWY_INLINE void operator()(Columns& columns, std::int64_t keys, float* s) const {
@@ -219,13 +221,13 @@ struct LeaveLogits {
   }
 };
 
-// Where a key block's numbers are.
+// Arrays of a key block.
 struct LogitPlaces {
-  float* s;       // [keys, kGroup]: m, and what a loop makes of the logits
-  FloatVec* max;  // follows the largest logit
+  float* s;       // [keys, kGroup]: m on input, the loop's result on output
+  FloatVec* max;  // the largest logits so far
 };
 
-// Goes through the columns of a key block in one mode.
+// Processes the columns of a key block in one mode.
 template <ScoreMode kMode, typename Element, typename Term, typename Loop>
 HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
                                     const Term& term, const LogitPlaces& places, const Loop& loop) {
@@ -234,7 +236,7 @@ HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& blo
   return columns.end(places.max);
 }
 
-// Of a type without scores.
+// For a type without running scores.
 template <typename Loop>
 HWY_INLINE void unscored_logits(const HeadContext& head, const KeyBlock& block, const TermScratch& terms, float* s,
                                 FloatVec* max, const Loop& loop) {
@@ -244,7 +246,7 @@ HWY_INLINE void unscored_logits(const HeadContext& head, const KeyBlock& block, 
       });
 }
 
-// Of a type that carries scores.
+// For a type that carries scores.
 template <typename Element, typename Term>
 HWY_INLINE FloatMask carried_logits(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
                                     const Term& term, float* s, FloatVec* max) {
@@ -258,13 +260,13 @@ HWY_INLINE FloatMask carried_logits(const HeadContext& head, const KeyBlock& blo
   }
 }
 
-// The logits of a key block in place of its dot products. Throws Error when a score leaves the range of C.
+// Replaces a key block's dot products by its logits. Throws Error when a score is out of the range of C.
 HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
                                 const TermScratch& terms, float* s, FloatVec* max) {
   const FloatTag d;
   if (scores.mode == ScoreMode::none) return unscored_logits(head, block, terms, s, max, LeaveLogits());
   const Running<ScoreElement> exact{scores.mode, scores.running, scores.logit_scale};
-  // C holds all terms already.
+  // C already includes all terms.
   if (scores.mode == ScoreMode::read) {
     logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), LogitPlaces{s, max}, LeaveLogits());
     return;
@@ -279,7 +281,8 @@ HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, 
           bad = carried_logits(head, block, exact, term, s, max);
         }
       });
-  // Once per key block, not per column: a branch in the loop would cost more than the work done in vain.
+  // Checked once per key block instead of per column: a branch in the loop would cost more than the wasted work after a
+  // failure.
   if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(head.op, block.tiles->type, scores.layer);
 }
 

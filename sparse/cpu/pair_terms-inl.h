@@ -1,12 +1,12 @@
-// The parts of a score that join query and key pair by pair, forward and backward:
+// The parts of a score that need query and key of each pair, forward and backward:
 //
 //   m_ij = q_i·k_j | factor[r] q_i·k_j | sum_c q_ic k_jc w[r]_c        then + k_j·rel_k[r]        r = label_ij
 //
-// They are passes over a key block's products, before the loop of the logits: a model without them pays one branch per
-// key block. Labels by distance: one pass adds them and the terms of score_terms-inl.h, a load each for a column
-// (distance_rows-inl.h); k·rel_k is multiplied once a task for all places of a key. Listed labels, w, and rel_k with
-// many distances: a column that all queries see with one label takes rel_k and w from one row, another column takes
-// kGroup rows, one dot product each. Highway's per-target include guard.
+// They are passes over a key block's products before the logit loop, so a model without them pays one branch per key
+// block. Labels by distance: one pass adds these parts and the terms of score_terms-inl.h, with one load each per
+// column and vector (distance_rows-inl.h); k·rel_k is multiplied once per task for all places of a key. Listed labels,
+// w, and rel_k with many distances: a column with one label takes rel_k and w from one table row; other columns use
+// kGroup rows, with one dot product each. Highway's per-target include guard.
 #if defined(SPARSE_CPU_PAIR_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_PAIR_TERMS_INL_H_
 #undef SPARSE_CPU_PAIR_TERMS_INL_H_
@@ -65,7 +65,7 @@ HWY_INLINE void add_row(float a, const float* x, const float* y, std::int64_t st
   }
 }
 
-// rows = k⊙w[label] of a step's columns that have one label, 0 of the others.   k, rows [kRunStep, stride]
+// rows = k⊙w[label] for a step's columns that have one label, 0 for the others.   k, rows [kRunStep, stride]
 HWY_INLINE void scale_keys(const AnyLabels& labels, std::int64_t first, const float* k, const float* w,
                            std::int64_t stride, float* rows) {
   std::fill_n(rows, kRunStep * stride, 0.0f);
@@ -75,8 +75,8 @@ HWY_INLINE void scale_keys(const AnyLabels& labels, std::int64_t first, const fl
   }
 }
 
-// s = sum_c q_c k_c w[label]_c, a step of keys at a time: k times w of the whole column, as if those were the keys;
-// columns with several labels pair by pair.   k [keys, stride], s [keys, kGroup]
+// s = sum_c q_c k_c w[label]_c, one step of keys at a time. Columns with one label use k⊙w in place of the key; columns
+// with several labels are computed pair by pair.   k [keys, stride], s [keys, kGroup]
 HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
                              const float* k, std::int64_t keys, float* s) {
   const std::int64_t stride = head.stride;
@@ -127,15 +127,15 @@ HWY_INLINE void apply_factors(const float* factors, const AnyLabels& labels, std
   }
 }
 
-// Products of rows [multiplied, end) of a panel with rel_k in the order of the list of distances; each has as many
-// labels as places, and all groups of the task read them.
+// Products of rows [multiplied, end) of a panel with rel_k in the order of the list of distances, one product per
+// place; all groups of the task read them.
 HWY_NOINLINE inline void multiply_keys(const HeadContext& head, const DistanceScratch& own, KeyPanel& panel,
                                        std::int64_t end) {
   const std::int64_t places = own.key_places, from = panel.multiplied();
   if (end <= from) return;
   panel.set_multiplied(end);
   for (std::int64_t at = from; at < end; at += kTileRows) {
-    // The last tile may begin before `from`: the same products once more.
+    // The last tile may begin before `from` and recompute the same products.
     const std::int64_t row = std::min(at, end - kTileRows);
     for (std::int64_t n = 0; n < places; n += kTileVectors * kLanes) {
       register_tile<kTileRows, kTileVectors, Sum::fresh>({panel.k(row), head.stride, 1}, {own.key_columns + n, places},
@@ -145,8 +145,8 @@ HWY_NOINLINE inline void multiply_keys(const HeadContext& head, const DistanceSc
   if (panel.has_dproducts()) std::fill_n(panel.dproducts(from, places), (end - from) * places, 0.0f);
 }
 
-// m of a key block whose labels follow from the distance, in place of the products of queries and keys:
-// m = factor[label] m + q·rel[label] + rel_bias[label] + k·rel_k[label], of what the model has.   m [keys, kGroup]
+// Replaces the products of queries and keys by m, for a key block with labels by distance:
+// m = factor[label] m + q·rel[label] + rel_bias[label] + k·rel_k[label], for the parts of the model.   m [keys, kGroup]
 HWY_NOINLINE inline void join_by_distance(const TermScratch& terms, const KeyBlock& block, std::int64_t keys,
                                           float* m) {
   const FloatTag d;
@@ -167,7 +167,7 @@ HWY_NOINLINE inline void join_by_distance(const TermScratch& terms, const KeyBlo
   }
 }
 
-// Out of line: models without these parts keep their loops as they are.   block: from the first of the keys on
+// Not inlined, so that the loops of models without these parts are not affected.   block: starts at the first key
 HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch& scratch, const KeyBlock& block,
                                      std::int64_t keys, float* s) {
   const TermScratch& terms = scratch.terms;
@@ -196,8 +196,8 @@ struct BlockColumns {
   ColumnsAhead ahead = {};
 };
 
-// m of some columns of a key block, without what the loop of the logits adds (a late term).   s [keys, kGroup]
-// Column by column the same instructions whoever asks: rewinding subtracts the bits that were added.
+// m of some columns of a key block, without a late term, which the logit loop adds.   s [keys, kGroup]
+// Every caller executes the same instructions per column, so rewinding subtracts exactly the bits that were added.
 HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, const BlockColumns& columns,
                               const GroupScratch& scratch, float* s) {
   auto [first, keys, scored, ahead] = columns;
@@ -212,7 +212,7 @@ HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, co
   joined_dots(head, scratch, block.from(first), keys, s);
 }
 
-// Backward, w: dq_i += g_ij w⊙k_j, dk_j += g_ij w⊙q_i, dw += g_ij q_i⊙k_j, a step of keys at a time as in product_dots.
+// Backward, w: dq_i += g_ij w⊙k_j, dk_j += g_ij w⊙q_i, dw += g_ij q_i⊙k_j, one step of keys at a time.
 //   g [keys, kGroup]
 HWY_INLINE void product_gradients(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
                                   const KeyBlock& block, const float* g) {
@@ -271,19 +271,19 @@ HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch&
   }
 }
 
-// The same by distance, summed over the task's groups for each key and place.
+// The same for labels by distance: sums over the task's groups for each key and place.
 HWY_INLINE void add_key_places(const DistanceScratch& own, const LabelsByDistance& labels, const KeyBlock& block,
                                const float* g) {
   float* const rows = block.panel->dproducts(block.row, own.key_places);  // [keys, key_places]
   for (std::int64_t j = 0; j < block.keys; ++j) add_run(g + j * kGroup, 1, rows + j * own.key_places + labels.place(j));
 }
 
-// Rows [first, first + count) of a panel, whole steps.
+// Rows [first, first + count) of a panel, in whole steps.
 struct KeyRows {
   std::int64_t first, count;
 };
 
-// Backward, kVectors vectors of components from c on of some keys: dk += dproducts rel_k, drel_k += dproductsᵀ k.
+// Backward, for some keys and kVectors vectors of components from c on: dk += dproducts rel_k, drel_k += dproductsᵀ k.
 template <int kVectors>
 HWY_INLINE void key_place_sums(const DistanceScratch& own, KeyPanel& panel, const KeyRows& rows, std::int64_t stride,
                                std::int64_t c) {
@@ -299,16 +299,16 @@ HWY_INLINE void key_place_sums(const DistanceScratch& own, KeyPanel& panel, cons
   }
 }
 
-// Backward, rows of a panel that no group sees any more, or the task's end: dk += dproducts rel_k, drel_k += dproductsᵀ k
-// up to row `end`.
+// Backward, for rows up to `end` that no later group sees, or at the end of a task: dk += dproducts rel_k,
+// drel_k += dproductsᵀ k.
 HWY_NOINLINE inline void finish_key_places(const HeadContext& head, const DistanceScratch& own, KeyPanel& panel,
                                            std::int64_t end) {
   const std::int64_t stride = head.stride, places = own.key_places, from = panel.finished();
-  // Whole tiles: sums that were added are zero then, so that more may come to rows taken along.
+  // Processes whole tiles. Sums are zeroed after they are added, so rows processed early may receive more.
   const std::int64_t stop = std::min(std::max<std::int64_t>(end, kRunStep), panel.multiplied());
   if (stop <= from) return;
   panel.set_finished(std::min(end, stop));
-  // Many keys at a time while there are: each time drel_k is read and written.
+  // Many keys at a time if possible, because each call reads and writes drel_k.
   constexpr std::int64_t kMany = 8 * kRunStep;
   for (std::int64_t at = from; at < stop;) {
     const std::int64_t count = stop - at >= kMany ? kMany : kRunStep;
@@ -323,13 +323,13 @@ HWY_NOINLINE inline void finish_key_places(const HeadContext& head, const Distan
   }
 }
 
-// The same where the panel's key set has such sums.
+// The same if the panel's key set has these sums.
 HWY_INLINE void finish_keys(const HeadContext& head, const TermScratch& terms, KeyPanel& panel, std::int64_t end) {
   const DistanceScratch& own = terms.by_distance[panel.set()];
   if (own.key_places > 0) finish_key_places(head, own, panel, end);
 }
 
-// Backward, factor[label]: dfactor += g q·k, and g becomes what q·k has for its gradient.   g [keys, kGroup]
+// Backward, factor[label]: dfactor += g q·k, and g becomes the gradient of q·k.   g [keys, kGroup]
 HWY_INLINE void factor_gradients(const TermScratch& terms, const KeyBlock& block, float* g) {
   const FloatTag d;
   const DistanceScratch& own = terms.by_distance[block.set];
@@ -351,8 +351,8 @@ HWY_INLINE void factor_gradients(const TermScratch& terms, const KeyBlock& block
   apply_factors(terms.factors, labels_of(block), block.keys, g);
 }
 
-// Backward of one key block: the gradients of what q·k and k·rel_k do not need, from g = scale·dC [keys, kGroup], which
-// becomes what q·k has for its gradient. terms.dots: q·k.
+// Backward of one key block: the gradients of the parts by distance (rel, rel_bias) and of factors, from g = scale·dC
+// [keys, kGroup], which becomes the gradient of q·k. terms.dots: q·k.
 HWY_INLINE void join_gradients(const TermScratch& terms, const KeyBlock& block, float* g) {
   const DistanceScratch& own = terms.by_distance[block.set];
   if (own.dtable != nullptr) add_to_places(labels_by_distance(block), block.keys, g, own.dtable);
@@ -380,7 +380,7 @@ HWY_NOINLINE inline void joined_gradients(const HeadContext& head, const GroupSc
   outer_products(g, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
 }
 
-// Backward of m: dq += and dk += of one key block; scratch.ds holds scale·dC and is used up where pairs are joined.
+// Backward of m: dq += and dk += of one key block. scratch.ds holds scale·dC; pair terms overwrite it.
 HWY_INLINE void dots_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                                bool carried) {
   if (HWY_LIKELY(!scratch.terms.joined[block.set])) {

@@ -4,14 +4,14 @@
 // the gradients are those of two products, twice:
 //   df(q_i) = S dn_i + z de_i             dS = sum_i f(q_i) dn_iT,  dz = sum_i f(q_i) de_i
 //   df(k_j) = dS v_j + dz                 dv_j = dST f(k_j)
-// Causal: S of the keys up to i, dS of the queries from j on; a block against itself goes through its 64 x 64 pairs.
-// Features: with e = f - 1e-6, g = df e:  du = g, dh = -sum_r g, and minus the sum of all g for the u that is the
-// maximum (of the query; of all keys of the example).
+// Causal: S over the keys up to i, dS over the queries from j on; within a block the 64 x 64 pairs are computed.
+// Features: with e = f - 1e-6 and g = df e:  du = g, dh = -sum_r g. The sum of all g is subtracted from the du of the
+// maximal u (of the query; of all keys of the example).
 //
-//   1. query chunks     dq; f(q)T dn to the chunk's slot
-//   2. heads            slots added in order; causal: from the last chunk on, so that each holds what comes behind it
-//   3. key chunks       dk, dv; the sum of g and the place of the chunk's largest u to its slot
-//   4. heads            dk of the key that has the example's maximum
+//   1. query chunks     dq; f(q)T dn is stored in the chunk's slot
+//   2. heads            slots are added in order; causal: from the last chunk on, each then holds the sum of later ones
+//   3. key chunks       dk, dv; the sum of g and the position of the chunk's largest u are stored (LargestKey)
+//   4. heads            correction of dk of the key that has the example's maximum
 //
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_PERFORMER_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -27,7 +27,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One thread's memory: forward's and
+// One thread's memory, in addition to that of forward.
 struct PerformerGradientScratch : PerformerScratch {
   float* dout = nullptr;        // dn [kBlockRows, stride]
   float* slopes = nullptr;      // df, then g [kBlockRows, padded]
@@ -49,7 +49,7 @@ struct PerformerGradientScratch : PerformerScratch {
   }
 };
 
-// What pass 3 knows of the maximum.
+// The largest u of a chunk, from pass 3.
 struct LargestKey {
   float value = -std::numeric_limits<float>::infinity();
   float slope = 0.0f;  // sum of g over the chunk
@@ -68,7 +68,7 @@ struct PerformerBackwardMemory {
       : shared(PerformerShared::take(arena, in)),
         keys(in.key_offsets, in.examples, in.heads),
         queries(in.query_offsets, in.examples, in.heads) {
-    // One more where an example has keys alone: their gradients are products with zeros.
+    // One additional, zero slot for examples that have keys but no queries.
     slots = arena.take<float>((queries.tasks() + 1) * shared.sizes.sum_floats());
     largest = arena.take<LargestKey>(keys.tasks());
     Arena counter(nullptr);
@@ -81,7 +81,7 @@ struct PerformerBackwardMemory {
   float* no_queries() const { return slot(queries.tasks()); }
 };
 
-// Loads a block's queries, their features, dn and de.
+// Loads a block's queries and computes their features, dn and de.
 HWY_INLINE void load_query_gradients(const PerformerBackward& args, const PerformerShared& shared,
                                      const RowBlock& block, PerformerGradientScratch& scratch) {
   const PerformerSizes& sizes = shared.sizes;
@@ -115,12 +115,12 @@ HWY_INLINE void causal_slopes(const PerformerSizes& sizes, PerformerGradientScra
   }
 }
 
-// g = df e in place of df, of one row; returns its sum.
+// Replaces df by g = df e for one row; returns the sum of g.
 HWY_INLINE float feature_slopes(const PerformerShared& shared, const float* f, float* df) {
   const FloatTag d;
   const FloatVec extra = hn::Set(d, shared.stabilised ? kStabiliser : 0.0f);
   FloatVec sum = hn::Zero(d);
-  // Beyond m both are 0, and f - 1e-6 is cut off there.
+  // Beyond m f and df are 0; the maximum with 0 prevents e = -1e-6 there.
   for (std::int64_t r = 0; r < shared.sizes.padded; r += kLanes) {
     const FloatVec e = hn::Max(hn::Sub(hn::LoadU(d, f + r), extra), hn::Zero(d));
     const FloatVec g = hn::Mul(hn::LoadU(d, df + r), e);
@@ -130,7 +130,7 @@ HWY_INLINE float feature_slopes(const PerformerShared& shared, const float* f, f
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// dx = du·w D^(-1/4) - sum(g) x / sqrt(D) of a block, to its place.   du [count, padded]; result in `to` [.., stride]
+// dx = du·w D^(-1/4) - sum(g) x / sqrt(D) of a block.   du [count, padded]; result in `to` [.., stride]
 HWY_INLINE void rows_gradient(const PerformerShared& shared, const float* du, const float* sums,
                               const FeatureBlock& block, std::int64_t count, float* to) {
   const PerformerSizes& sizes = shared.sizes;
@@ -194,7 +194,8 @@ HWY_INLINE void backward_queries(const PerformerBackward& args, const PerformerS
   });
 }
 
-// Pass 2, of one head of an example: the sum of all slots in the first; causal: in each the sum of those behind it.
+// Pass 2 for one head of an example: the first slot becomes the sum of all; causal: each slot becomes the sum of the
+// later ones.
 HWY_INLINE void finish_sum_gradients(const PerformerBackwardMemory& memory, bool causal, std::int64_t b,
                                      std::int64_t head, float* behind) {
   const std::int64_t chunks = memory.queries.chunks(b), first = memory.queries.slot(b, head, 0);
@@ -203,7 +204,7 @@ HWY_INLINE void finish_sum_gradients(const PerformerBackwardMemory& memory, bool
     for (std::int64_t n = 1; n < chunks; ++n) add_scaled(memory.slot(first + n), 1.0f, floats, memory.slot(first));
     return;
   }
-  // `behind` runs along: a chunk's own sum is swapped for it.
+  // `behind` is the running sum of later chunks; it replaces each chunk's own sum.
   std::fill_n(behind, floats, 0.0f);
   for (std::int64_t n = chunks - 1; n >= 0; --n) {
     float* const own = memory.slot(first + n);  // [sum_floats]
@@ -215,13 +216,13 @@ HWY_INLINE void finish_sum_gradients(const PerformerBackwardMemory& memory, bool
   }
 }
 
-// Keeps the largest u of a chunk and where it is, before the block's u become features.
+// Records the largest u of a chunk and its position, before the block's u are replaced by features.
 HWY_INLINE void note_largest(const PerformerSizes& sizes, const float* features, const RowBlock& block,
                              LargestKey& largest) {
   for (std::int64_t i = 0; i < block.count; ++i) {
     const float* const u = features + i * sizes.padded;  // [padded]
     const float own = largest_feature(sizes, u);
-    // Causal chunks go from their last block to the first; of equal ones the first counts.
+    // Causal chunks are processed from the last block to the first; of equal values the first position counts.
     const bool earlier = own == largest.value && block.first + i < largest.row;
     if (!(own > largest.value) && !earlier) continue;
     largest.value = own;
@@ -230,7 +231,8 @@ HWY_INLINE void note_largest(const PerformerSizes& sizes, const float* features,
   }
 }
 
-// What the blocks of a chunk share in pass 3: the example's maximum; dS, dz of the queries behind the block, or of all.
+// Values that the blocks of a chunk share in pass 3: the example's maximum, and dS and dz of all queries (causal: of
+// the queries after the block).
 struct KeyPass {
   float maximum;
   FeatureSum gradient;
@@ -253,7 +255,7 @@ HWY_INLINE void backward_key_block(const PerformerBackward& args, const Performe
   block_product<Sum::fresh>({scratch.keys.values, sizes.padded, 1}, {gradient.values, sizes.stride},
                             {scratch.out, sizes.stride}, {rows, sizes.stride, sizes.padded});
   if (in.causal) {
-    // The block's own queries: pairs read down their columns.
+    // Queries of the same block; the pair matrices are read by columns.
     load_query_gradients(args, shared, block, scratch);
     causal_pairs(sizes, scratch);
     causal_slopes(sizes, scratch);
@@ -288,7 +290,7 @@ HWY_INLINE void backward_keys(const PerformerBackward& args, const PerformerBack
   const std::int64_t blocks = ceil_div(chunk.rows, kBlockRows);
   if (!causal) transpose(gradient.values, sizes.padded, sizes.stride, scratch.turned_sum);
   for (std::int64_t n = 0; n < blocks; ++n) {
-    // Causal: from the last block on, so that the sums grow with the queries behind.
+    // Causal: from the last block to the first, so that the sums cover the queries after each block.
     const std::int64_t at = (causal ? blocks - 1 - n : n) * kBlockRows;
     const RowBlock block{chunk.head, chunk.first_row + at, std::min(kBlockRows, chunk.rows - at)};
     if (causal) transpose(gradient.values, sizes.padded, sizes.stride, scratch.turned_sum);
@@ -297,7 +299,8 @@ HWY_INLINE void backward_keys(const PerformerBackward& args, const PerformerBack
   }
 }
 
-// Pass 4, of one head of an example: the maximum is subtracted from every key's u, so it takes minus the sum of all g.
+// Pass 4 for one head of an example: the maximum is subtracted from every key's u, so its gradient is minus the sum of
+// all g.
 HWY_INLINE void finish_largest(const PerformerBackward& args, const PerformerBackwardMemory& memory, std::int64_t b,
                                std::int64_t head) {
   const PerformerSizes& sizes = memory.shared.sizes;

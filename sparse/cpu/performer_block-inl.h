@@ -1,8 +1,8 @@
-// What forward and backward of linear attention are made of: products of blocks of 64 rows on the register tile, and the
-// features of such a block. Everything lies row by row, features in vector lanes: nothing is turned but the projection,
-// once per call, and in causal blocks the keys' features.
+// Building blocks of linear attention, forward and backward: products of blocks of 64 rows on the register tile, and
+// the features of a block. All arrays are row-major, with features in vector lanes. Only the projection (once per call)
+// and, in causal blocks, the keys' features are transposed.
 //
-//   rows [64, stride] · turned projection [stride, padded]  ->  u [64, padded]  ->  exp  ->  f [64, padded]
+//   rows [64, stride] · transposed projection [stride, padded]  ->  u [64, padded]  ->  exp  ->  f [64, padded]
 //   sum over rows:  f (read by columns) · values [64, stride]  ->  += S [padded, stride]
 //
 // Highway's per-target include guard.
@@ -31,7 +31,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr std::int64_t kBlockRows = 64;  // four register tiles of rows reuse what a column of B loads
+inline constexpr std::int64_t kBlockRows = 64;  // several register tiles of rows reuse each loaded column strip of B
 static_assert(kChunkRows % kBlockRows == 0 && kBlockRows % kGroup == 0);
 inline constexpr float kStabiliser = 1e-6f;  // added to the exponentials
 
@@ -39,13 +39,13 @@ struct BlockSize {
   std::int64_t rows, columns, steps;
 };
 
-// c[m][v] (+)= sum_k a[m][k] b[k][v]: rows in register tiles, columns a multiple of kLineFloats. Rows are rounded up to
-// whole tiles: operands and result have room for them.
+// c[m][v] (+)= sum_k a[m][k] b[k][v]; columns is a multiple of kLineFloats. Rows are rounded up to whole register
+// tiles; operands and result must have these rows.
 template <Sum kSum>
 HWY_INLINE void block_product(LeftOperand a, RightOperand b, TileResult c, BlockSize size) {
   constexpr std::int64_t kWide = kTileVectors * kLanes;
   std::int64_t v = 0;
-  // Columns outermost: the strip of B they need stays in the first-level cache over all rows.
+  // Columns are the outer loop, so that their strip of B stays in the L1 cache for all rows.
   for (; v + kWide <= size.columns; v += kWide) {
     for (std::int64_t m = 0; m < size.rows; m += kTileRows) {
       register_tile<kTileRows, kTileVectors, kSum>({a.data + m * a.row, a.row, a.step}, {b.data + v, b.row},
@@ -69,7 +69,7 @@ HWY_INLINE void transpose(const float* from, std::int64_t rows, std::int64_t col
   }
 }
 
-// to[c] += by·from[c], whole vectors.
+// to[c] += by·from[c], in whole vectors.
 HWY_INLINE void add_scaled(const float* from, float by, std::int64_t size, float* to) {
   const FloatTag d;
   const FloatVec factor = hn::Set(d, by);
@@ -78,7 +78,7 @@ HWY_INLINE void add_scaled(const float* from, float by, std::int64_t size, float
   }
 }
 
-// Dot product of whole vectors; lanes are added in one order.
+// Dot product in whole vectors; the lanes are added in a fixed order.
 HWY_INLINE float dot_of(const float* a, const float* b, std::int64_t size) {
   const FloatTag d;
   FloatVec sum = hn::Zero(d);
@@ -86,12 +86,12 @@ HWY_INLINE float dot_of(const float* a, const float* b, std::int64_t size) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// e^x of one number by the vector function: the bits of a lane.
+// e^x of one number with the vector function, so that it has the same bits as a lane.
 HWY_INLINE float exponential(float x) {
   return hn::GetLane(power_of_two(hn::Set(FloatTag(), x * kLog2E)));
 }
 
-// What a call's tasks share.
+// Data shared by all tasks of a call.
 struct PerformerShared {
   PerformerSizes sizes;
   bool stabilised;
@@ -107,7 +107,7 @@ struct PerformerShared {
     return shared;
   }
 
-  // Copies and turns the projection.
+  // Copies and transposes the projection.
   void fill(const PerformerInputs& in) const {
     const auto scale = static_cast<float>(std::pow(static_cast<double>(in.head_size), -0.25));
     std::fill_n(projection, sizes.padded * sizes.stride, 0.0f);
@@ -131,7 +131,7 @@ HWY_INLINE void load_rows(const Rows& from, const PerformerSizes& sizes, const R
   std::fill_n(to + block.count * sizes.stride, (kBlockRows - block.count) * sizes.stride, 0.0f);
 }
 
-// A block of rows on its way to features.
+// A block of rows and its features.
 struct FeatureBlock {
   float* rows = nullptr;    // x [kBlockRows, stride]
   float* values = nullptr;  // u, then f [kBlockRows, padded]
@@ -156,7 +156,7 @@ HWY_INLINE void project_rows(const PerformerShared& shared, std::int64_t count, 
   }
 }
 
-// The largest of a row's u. Features beyond m do not count.
+// The largest u of a row, without the padding beyond m.
 HWY_INLINE float largest_feature(const PerformerSizes& sizes, const float* u) {
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -168,7 +168,7 @@ HWY_INLINE float largest_feature(const PerformerSizes& sizes, const float* u) {
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-// exp(u - shift) + extra in place of u; 0 beyond m, whatever the shift.
+// Replaces u by exp(u - shift) + extra; always 0 beyond m.
 HWY_INLINE void exponentials(const PerformerSizes& sizes, float shift, float extra, float* u) {
   const FloatTag d;
   const FloatVec less = hn::Set(d, shift), scale = hn::Set(d, kLog2E), more = hn::Set(d, extra);
@@ -179,7 +179,7 @@ HWY_INLINE void exponentials(const PerformerSizes& sizes, float shift, float ext
   }
 }
 
-// f of queries, each with its own maximum; which feature has it (the first), where somebody asks.   best [kBlockRows]
+// f of queries, each with its own maximum.   best [kBlockRows]: the first feature that has the maximum; may be null
 HWY_INLINE void query_features(const PerformerShared& shared, std::int64_t count, FeatureBlock& block,
                                std::int64_t* best) {
   const PerformerSizes& sizes = shared.sizes;
@@ -192,7 +192,7 @@ HWY_INLINE void query_features(const PerformerShared& shared, std::int64_t count
   }
 }
 
-// f of keys under their example's maximum; rows beyond the last are 0.
+// f of keys with the given maximum; rows beyond the last are 0.
 HWY_INLINE void key_features(const PerformerShared& shared, std::int64_t count, float maximum, float extra,
                              FeatureBlock& block) {
   const PerformerSizes& sizes = shared.sizes;
@@ -213,7 +213,7 @@ struct FeatureSum {
 // sum += f_iT [x_i, weight_i] over the rows of a block.   f [count, padded], x [count, stride]; weights null: 1
 HWY_INLINE void add_to_sum(const PerformerSizes& sizes, std::int64_t count, const float* f, const float* x,
                            const float* weights, const FeatureSum& sum) {
-  // Features as rows of A: read down the columns of f.
+  // Features are the rows of A: f is read by columns.
   block_product<Sum::added>({f, 1, sizes.padded}, {x, sizes.stride}, {sum.values, sizes.stride},
                             {sizes.padded, sizes.stride, count});
   for (std::int64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Linear attention on the CPU: compiled once per instruction set, chosen at run time.
+// Linear attention on the CPU: compiled once per instruction set, selected at run time.
 #include "sparse/performer.h"
 
 #undef HWY_TARGET_INCLUDE

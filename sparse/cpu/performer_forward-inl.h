@@ -1,13 +1,13 @@
 // Forward of linear attention. A task is a chunk of 512 rows of one head:
-//   1. key chunks       sums of exp(u - h - M_c) under the chunk's own maximum M_c, which grows with the blocks: keys are
-//                       read once. To the chunk's slot.
-//   2. heads            maximum M of the example; slots, times exp(M_c - M), added in order to the state; the 1e-6 of
-//                       every feature is 1e-6 times the sum of the values. Causal: the sums before each chunk.
-//   3. query chunks     out = f(q)·S / f(q)·z. Causal: block by block with the chunk's keys, whose sums follow.
+//   1. key chunks       sums of exp(u - h - M_c) with the chunk's running maximum M_c, so that keys are read once;
+//                       stored in the chunk's slot.
+//   2. heads            maximum M of the example; slots, times exp(M_c - M), are added in order to the state; the 1e-6
+//                       of every feature contributes 1e-6 times the sum of the values. Causal: sums before each chunk.
+//   3. query chunks     out = f(q)·S / f(q)·z. Causal: block by block, then the block's keys are added to the sums.
 //
-// A causal block against the keys of its own chunk:
-//   f(q) [64, padded] · f(k)T [padded, 64], j > i set to 0,  · v [64, stride]      within the block
-//   f(q) [64, padded] · S [padded, stride]                                         the blocks before
+// A causal block:
+//   f(q) [64, padded] · f(k)T [padded, 64], j > i set to 0,  · v [64, stride]      keys of the same block
+//   f(q) [64, padded] · S [padded, stride]                                         keys of all blocks before
 //
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_PERFORMER_FORWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -45,7 +45,7 @@ struct PerformerScratch {
   }
 };
 
-// What pass 1 leaves of a chunk: its sums, the sum of its values and its maximum.
+// Results of pass 1 for a chunk: its sums, the sum of its values and its maximum.
 struct KeySlot {
   FeatureSum sum;
   float* value_sum;  // [stride]
@@ -56,7 +56,7 @@ struct KeySlot {
       : sum(data, sizes), value_sum(data + sizes.sum_floats()), maximum(value_sum + sizes.stride) {}
 };
 
-// Everything of a call: the arena decides what lies where, for counting and for computing alike.
+// All memory of a call, laid out by the arena both for counting and for computing.
 struct PerformerForwardMemory {
   PerformerShared shared;
   ChunkList keys, queries;
@@ -105,7 +105,7 @@ HWY_INLINE void sum_keys(const PerformerInputs& in, const PerformerShared& share
     project_rows(shared, count, scratch.keys);
     if (shared.stabilised) {
       const float larger = largest_of_block(sizes, count, scratch.keys.values, maximum);
-      // What was summed so far, under the new maximum. The first block has nothing to change: exp(-inf) is 0.
+      // Rescale the sums so far to the new maximum. For the first block they are 0, and exp(-inf) is 0.
       if (larger > maximum) {
         const float factor = exponential(maximum - larger);
         for (std::int64_t c = 0; c < sizes.sum_floats(); ++c) slot.sum.values[c] *= factor;
@@ -120,7 +120,7 @@ HWY_INLINE void sum_keys(const PerformerInputs& in, const PerformerShared& share
   *slot.maximum = maximum;
 }
 
-// sum += exp(M_c - M) slot, and the 1e-6 of its keys.
+// sum += exp(M_c - M) slot, plus the contribution of the 1e-6 of its keys.
 HWY_INLINE void add_slot(const PerformerShared& shared, const KeySlot& slot, float maximum, std::int64_t rows,
                          const FeatureSum& sum) {
   const PerformerSizes& sizes = shared.sizes;
@@ -132,7 +132,7 @@ HWY_INLINE void add_slot(const PerformerShared& shared, const KeySlot& slot, flo
   }
 }
 
-// Pass 2, of one head of an example: slots in order to the state.
+// Pass 2 for one head of an example: adds the slots in order to the state.
 HWY_INLINE void finish_sums(const PerformerForwardMemory& memory, const PerformerState& state, std::int64_t b,
                             std::int64_t head, float* to) {
   const PerformerSizes& sizes = memory.shared.sizes;
@@ -156,7 +156,7 @@ HWY_INLINE void finish_sums(const PerformerForwardMemory& memory, const Performe
   }
 }
 
-// pairs[i][j] = f(q_i)·f(k_j) for j <= i, else 0; and its operand f(k)T.
+// pairs[i][j] = f(q_i)·f(k_j) for j <= i, else 0; also computes its operand f(k)T.
 HWY_INLINE void causal_pairs(const PerformerSizes& sizes, PerformerScratch& scratch) {
   transpose(scratch.keys.values, kBlockRows, sizes.padded, scratch.turned_keys);
   block_product<Sum::fresh>({scratch.queries.values, sizes.padded, 1}, {scratch.turned_keys, kBlockRows},
@@ -166,7 +166,7 @@ HWY_INLINE void causal_pairs(const PerformerSizes& sizes, PerformerScratch& scra
   }
 }
 
-// Keys of a causal block, with their features and values.
+// Loads the keys of a causal block and computes their features; also loads their values.
 HWY_INLINE void load_keys(const PerformerInputs& in, const PerformerShared& shared, const RowBlock& block,
                           float maximum, PerformerScratch& scratch) {
   load_rows(in.k, shared.sizes, block, scratch.keys.rows);
@@ -182,7 +182,7 @@ HWY_INLINE void attend_chunk(const PerformerForward& args, const PerformerShared
   const PerformerSizes& sizes = shared.sizes;
   float* const before = args.state + state.sum(chunk.example, chunk.head, chunk.index);
   const float maximum = args.state[state.maximum(chunk.example, chunk.head)];
-  // A causal chunk's sums grow with its blocks: in memory of its own.
+  // A causal chunk's sums grow block by block, in a copy.
   if (in.causal) std::copy_n(before, sizes.sum_floats(), scratch.sum);
   const FeatureSum sum(in.causal ? scratch.sum : before, sizes);
   for_each_block(chunk, [&](const RowBlock& block) HWY_ATTR {
@@ -203,7 +203,7 @@ HWY_INLINE void attend_chunk(const PerformerForward& args, const PerformerShared
       float denominator = dot_of(scratch.queries.values + i * sizes.padded, sum.ones, sizes.padded);
       for (std::int64_t j = 0; in.causal && j <= i; ++j) denominator += scratch.pairs[i * kBlockRows + j];
       args.denominators[chunk.head * in.q.rows + block.first + i] = denominator;
-      // Without keys there is nothing to divide by, and nothing to say.
+      // Without keys the denominator is 0 and so is the result.
       const float factor = denominator > 0.0f ? 1.0f / denominator : 0.0f;
       float* const to = head_row(args.out, block.first + i, chunk.head, sizes.head_size);  // [D]
       for (std::int64_t c = 0; c < sizes.head_size; ++c) to[c] = factor * scratch.out[i * sizes.stride + c];
@@ -212,7 +212,7 @@ HWY_INLINE void attend_chunk(const PerformerForward& args, const PerformerShared
   });
 }
 
-// Runs body(chunk, slot, scratch) for every chunk of a side.
+// Runs body(chunk, slot, scratch) for every chunk of a list.
 template <typename Scratch, typename Memory, typename Body>
 void for_each_chunk(const Memory& memory, const ChunkList& list, bool causal, const Body& body) {
   parallel_for(list.tasks(), [&](std::int64_t number, int thread) HWY_ATTR {

@@ -1,11 +1,11 @@
-// The three small products every attention tile is made of, all on one register tile.
+// The three small products of every attention tile; all use one micro-kernel, the register tile.
 //
-// Scores live transposed: a column is one key against the kGroup queries of a group, queries in vector lanes. So
-//   dot_products      s[j][i]   = sum_d x[d][i] y[j][d]     keys broadcast, queries in lanes (x turned once a group)
+// Scores are stored transposed: a column is one key against the kGroup queries of a group, queries in vector lanes. So
+//   dot_products      s[j][i]   = sum_d x[d][i] y[j][d]     keys broadcast, queries in lanes (x transposed per group)
 //   weighted_sum      o[i][d]  += sum_j w[j][i] y[j][d]     weights broadcast, components in lanes
 //   outer_products    g[j][d]  += sum_i w[j][i] x[i][d]     weights broadcast, components in lanes
-// need no transposed keys or values, softmax needs no sum across lanes, and all three are the same loop: broadcast a
-// scalar of A, multiply with vectors of B, add to accumulators in registers. Highway's per-target include guard.
+// need no transposed keys or values, softmax needs no sum across lanes, and all three use the same loop: broadcast a
+// scalar of A, multiply it with vectors of B, add to accumulators in registers. Highway's per-target include guard.
 #if defined(SPARSE_CPU_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_REGISTER_TILE_INL_H_
 #undef SPARSE_CPU_REGISTER_TILE_INL_H_
@@ -29,19 +29,19 @@ using FloatVec = hn::Vec<FloatTag>;
 inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
 inline constexpr int kGroupVectors = kGroup / kLanes;  // vectors that hold one value per query of a group
 
-// Rows of A kept in registers. 8 rows x 2 vectors are 16 accumulators: enough to hide the latency of a multiply-add,
-// and few enough for the 32 registers of AVX-512; the older sets have 16 registers.
+// Rows of A in the register tile. 8 rows x 2 vectors are 16 accumulators: enough to hide the latency of a multiply-add,
+// and few enough for the 32 registers of AVX-512; older instruction sets have 16 registers.
 inline constexpr int kTileRows = kLanes == 16 ? 8 : 4;
 inline constexpr int kTileVectors = 2;
 static_assert(kRunStep % kTileRows == 0 && kGroup % kTileRows == 0);
 
-// Steps of the products' loop in one turn of it. Where another thread shares the core, instructions are what it has too few
-// of: without counting three steps of four, and wherever the loop lies, AVX2 makes 74 to 82 GFLOP/s in place of 50 to 71 (alone
-// 98 either way). With AVX-512 a step has twice the arithmetic.
+// Unroll factor of the product loop. Where another thread shares the core, instruction issue is the bottleneck:
+// unrolled four times, AVX2 reaches 74 to 82 GFLOP/s instead of 50 to 71, independent of the loop's alignment (98 in
+// both cases if the core is not shared). With AVX-512 a step has twice the arithmetic.
 inline constexpr int kTileSteps = kLanes == 16 ? 1 : 4;
 
-// The operands of a register tile. Left: element (m, k) at data[m*row + k*step], one number of it at a time; right and
-// result: rows of neighbouring numbers, `row` apart.
+// The operands of a register tile. Left: element (m, k) is at data[m*row + k*step] and is read one number at a time.
+// Right and result: rows of contiguous numbers, `row` apart.
 struct LeftOperand {
   const float* data;
   std::int64_t row, step;
@@ -55,14 +55,14 @@ struct TileResult {
   std::int64_t row;
 };
 
-// What happens to what the result holds already.
+// Whether products overwrite the result or are added to it.
 enum class Sum { fresh, added };
 
 // c[m][v] (+)= sum_{k < steps} a[m][k] * b[k][v]    kRows rows m, kVectors vectors v
 template <int kRows, int kVectors, Sum kSum>
 HWY_INLINE void register_tile(LeftOperand a, RightOperand b, TileResult c, std::int64_t steps) {
   const FloatTag d;
-  // The accumulators: kRows x kVectors registers, alive over the whole loop.
+  // The accumulators: kRows x kVectors registers during the whole loop.
   FloatVec sum[kRows][kVectors];
   HWY_UNROLL(8)
   for (int m = 0; m < kRows; ++m) {
@@ -78,8 +78,7 @@ HWY_INLINE void register_tile(LeftOperand a, RightOperand b, TileResult c, std::
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b.data + k * b.row + v * kLanes);
     HWY_UNROLL(8)
     for (int m = 0; m < kRows; ++m) {
-      // One broadcast feeds kVectors multiply-adds, one load of B feeds kRows of them: loads are not what limits the
-      // loop.
+      // One broadcast serves kVectors multiply-adds and one load of B serves kRows, so loads do not limit the loop.
       const FloatVec left = hn::Set(d, a.data[m * a.row + k * a.step]);
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) sum[m][v] = hn::MulAdd(left, right[v], sum[m][v]);
@@ -92,15 +91,15 @@ HWY_INLINE void register_tile(LeftOperand a, RightOperand b, TileResult c, std::
   }
 }
 
-// The usual head size: with a stride known at compile time addresses cost nothing, which outer_products, having only
-// kGroup steps per tile, gains 15 % from.
+// The usual head size. With a compile-time stride address computations cost nothing, which makes outer_products, with
+// only kGroup steps per tile, 15 % faster.
 inline constexpr std::int64_t kUsualStride = 64;
 
 // Rows of keys, values or a table: [count, stride], count a multiple of kRunStep.
 struct KeyRowsOperand {
   const float* data;
   std::int64_t stride, count;
-  ColumnsAhead ahead = {};  // asked for a few lines at a time while rows are multiplied, which the products hide
+  ColumnsAhead ahead = {};  // prefetched a few lines at a time during the products
 };
 
 // s[j][i] = sum_d x[d][i] * y[j][d].   x [D, kGroup], y [keys, stride], s [keys, kGroup]
@@ -113,15 +112,15 @@ HWY_INLINE void dot_products(const float* x, KeyRowsOperand y, std::int64_t head
 }
 
 // o[i][d] += sum_j w[j][i] * y[j][d].   w [keys, kGroup], y [keys, stride], o [kGroup, stride]
-// `visible` [keys], if given, tells which queries see a key: rows of queries skip the ends they do not see.
+// `visible` [keys], if given, says which queries see a key: leading and trailing keys that none of a tile's queries
+// sees are skipped.
 HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride, std::int64_t keys,
                              const std::uint16_t* visible, float* o) {
   for (int i = 0; i < kGroup; i += kTileRows) {
     std::int64_t begin = 0, end = keys;
     if (visible != nullptr) {
       const unsigned rows = ((1u << kTileRows) - 1) << i;
-      // In a window the first and last keys of a run are seen by some of the queries only; their weights for the others
-      // are 0.
+      // In a window only some queries see the first and last keys of a run; the other queries have weight 0 there.
       while (begin < end && (visible[begin] & rows) == 0) ++begin;
       while (begin < end && (visible[end - 1] & rows) == 0) --end;
     }
@@ -132,7 +131,7 @@ HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride
       register_tile<kTileRows, kTileVectors, Sum::added>(left, {y + begin * stride + d, stride},
                                                          {o + i * stride + d, stride}, end - begin);
     }
-    // Strides are multiples of 16: with 8 lanes and two vectors nothing is left, with 16 lanes maybe one vector.
+    // Strides are multiples of 16: with 8 lanes and two vectors nothing remains, with 16 lanes at most one vector.
     for (; d < stride; d += kLanes) {
       register_tile<kTileRows, 1, Sum::added>(left, {y + begin * stride + d, stride}, {o + i * stride + d, stride},
                                               end - begin);
@@ -140,7 +139,7 @@ HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride
   }
 }
 
-// The stride as an argument of an inlined function: a constant in one of the two calls below.
+// An inlined function with the stride as an argument, which is a constant in one of the two calls below.
 HWY_INLINE void outer_products_with(const float* w, const float* x, std::int64_t stride, std::int64_t keys, float* g) {
   for (std::int64_t j = 0; j < keys; j += kTileRows) {
     std::int64_t d = 0;

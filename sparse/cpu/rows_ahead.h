@@ -1,8 +1,8 @@
-// Asking memory for rows before they are needed.
+// Software prefetch of rows.
 //
-// The rows of one head lie far apart, which no hardware prefetcher follows; so kernels ask. Who asks for much at once
-// waits: a core has some 16 places for lines on their way. bf16 kernels, which are done with a group in the time of a
-// hundred lines, therefore ask for a few rows between steps.
+// The rows of one head are far apart, which no hardware prefetcher follows, so kernels prefetch them. Too many
+// prefetches at once stall, since a core has only about 16 line fill buffers. bf16 kernels process a group in the time
+// that a hundred cache lines take to arrive; they therefore prefetch a few rows between steps.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr std::int64_t kLineBytes = 64;
 // Some rows of one head as bytes.
 struct RowBytes {
   const char* first = nullptr;
-  std::int64_t stride = 0, size = 0;  // from row to row, and of a row
+  std::int64_t stride = 0, size = 0;  // distance between rows, and size of a row
 };
 
 // Rows (or MutableRows) from `row` on.
@@ -31,8 +31,8 @@ RowBytes bytes_of(const AnyRows& rows, const HeadColumns& columns, std::int64_t 
   return {reinterpret_cast<const char*>(place.bf16), rows.stride * kNumber, columns.size * kNumber};
 }
 
-// Asks for rows [begin, end) of one head: to be read, or to be written. Always inline: GCC drops calls of a function that
-// does nothing but ask, as it does those of one without effect.
+// Prefetches rows [begin, end) of one head, for reading (Rows) or writing (MutableRows). Always inline: GCC removes
+// calls of a function that only prefetches, because it regards the function as having no effect.
 __attribute__((always_inline)) inline void prefetch_rows(const Rows& rows, const HeadColumns& columns,
                                                          std::int64_t begin, std::int64_t end) {
   RowBytes of = bytes_of(rows, columns, begin);
@@ -48,20 +48,21 @@ __attribute__((always_inline)) inline void prefetch_rows(const MutableRows& rows
   }
 }
 
-// Whether rows are written past the caches: they are many, so that none would still be there when they are read, and
-// heads begin and end on whole lines. The lines need not be read before they are written, then, nor asked for.
+// Whether rows are written with non-temporal stores: there are so many rows that none would still be in the cache when
+// they are read, and heads begin and end at cache line boundaries. Such lines need neither be read before they are
+// written nor be prefetched.
 inline bool streams_rows(const MutableRows& rows, std::int64_t head_size) {
-  // 1 MiB: beyond what a second-level cache keeps until the next operator reads it.
+  // 1 MiB: more than an L2 cache keeps until the next operator reads it.
   constexpr std::int64_t kManyBytes = 1 << 20;
   const RowBytes of = bytes_of(rows, {0, head_size}, 0);
   return of.size % kLineBytes == 0 && of.stride % kLineBytes == 0 &&
          reinterpret_cast<std::uintptr_t>(of.first) % kLineBytes == 0 && rows.rows * of.stride >= kManyBytes;
 }
 
-// Columns of C still to be asked for, one behind the other; they are read and written.
+// Consecutive columns of C that remain to be prefetched; they are read and written.
 struct ColumnsAhead {
   const char* next = nullptr;
-  std::int64_t bytes = 0;  // of a column; 0: nothing is asked for
+  std::int64_t bytes = 0;  // of a column; 0: nothing to prefetch
 
   __attribute__((always_inline)) void ask(std::int64_t columns) {
     const char* const end = next + columns * bytes;
@@ -69,13 +70,13 @@ struct ColumnsAhead {
   }
 };
 
-// Stretches of rows still to be asked for. What does not fit is left out: asking is never needed.
+// Ranges of rows that remain to be prefetched. Ranges that do not fit are dropped, since prefetching is optional.
 class RowsAhead {
  public:
   void clear() { stretches_ = at_ = 0, rows_ = 0; }
   std::int64_t rows() const { return rows_; }
 
-  // `count` rows of one head from `first` on; to be read, or to be written.
+  // Adds `count` rows of one head from `first` on, for reading or for writing.
   void add_read(const Rows& rows, const HeadColumns& columns, std::int64_t first, std::int64_t count) {
     add({bytes_of(rows, columns, first), count, false});
   }
@@ -83,12 +84,12 @@ class RowsAhead {
     add({bytes_of(rows, columns, first), count, true});
   }
 
-  // Asks for the next `count` rows.
+  // Prefetches the next `count` rows.
   void ask(std::int64_t count) {
     for (; count > 0 && at_ < stretches_; --count, --rows_) {
       Stretch& s = stretch_[at_];
       for (std::int64_t at = 0; at < s.of.size; at += kLineBytes) {
-        // The hint must be a constant: two calls.
+        // The hint must be a constant, hence two calls.
         if (s.write) {
           __builtin_prefetch(s.of.first + at, 1, 2);
         } else {

@@ -1,18 +1,19 @@
-// The summands of a score that depend on query and label alone: q·rel[label] and rel_bias[label], forward and backward.
-// Those that need query and key pair by pair are in pair_terms-inl.h, those of the values in value_terms-inl.h.
+// The terms of a score that depend on query and label alone: q·rel[label] and rel_bias[label], forward and backward.
+// Terms that need query and key of each pair are in pair_terms-inl.h, those of the values in value_terms-inl.h.
 //
-//   s_ij = scale (m_ij + q_i·rel[label_ij] + rel_bias[label_ij])        m_ij: q_i·k_j and what joins it
+//   s_ij = scale (m_ij + q_i·rel[label_ij] + rel_bias[label_ij])        m_ij: q_i·k_j and the pair terms
 //
-// There are fewer labels than keys, so the relative part of every label is computed once per group, and a pair looks
-// its own up:
+// There are fewer labels than keys, so the relative part of every label is computed once per group, and each pair looks
+// it up by label:
 //   table[r][i] = scale (q_i·rel[r] + rel_bias[r])      s_ij = scale m_ij + table[label_ij][i]
-// Backward is the mirror image: dtable[r][i] sums the gradients of the pairs with label r; at the group's end one
-// small product takes dtable to dq and to the tables.
+// Backward is the transposed operation: dtable[r][i] sums the gradients of the pairs with label r; at the group's end
+// one small product adds dtable's contributions to dq and to the tables' gradients.
 //
-// Of listed labels a term is a policy of the tile loop, chosen per key block at compile time (with_term): a key block
-// without labels runs the loop in which the term does not occur. By distance they are a policy of types
-// without running scores (DistanceTerm, DistanceKeyTerm); beside scores, or other parts of m, they are added to m
-// beforehand, by a pass over the key block (pair_terms-inl.h): fewer copies of the loops. Highway's per-target include guard.
+// For listed labels the term is a compile-time policy of the tile loop, selected per key block (with_term): a key block
+// without labels runs a loop without the term. For labels by distance the term is a policy only in types without
+// running scores (DistanceTerm, DistanceKeyTerm). With running scores, or with other parts of m, a separate pass over
+// the key block adds it to m first (pair_terms-inl.h), which needs fewer copies of the loops.
+// Highway's per-target include guard.
 #if defined(SPARSE_CPU_SCORE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_SCORE_TERMS_INL_H_
 #undef SPARSE_CPU_SCORE_TERMS_INL_H_
@@ -36,13 +37,13 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Labels [begin, end), whole steps of them.
+// Labels [begin, end), in whole steps.
 struct LabelRange {
   std::int64_t begin = 0, end = 0;
   std::int64_t count() const { return end - begin; }
 };
 
-// The labels a group may look up, and the places of its columns in the lists of distances.
+// The labels that a group may look up, and the places of its columns in the lists of distances.
 struct GroupSpan {
   LabelRange labels;
   PlaceRange places[kKeySets];
@@ -61,7 +62,7 @@ HWY_INLINE LabelRange labels_of_places(const DistanceScratch& own, const PlaceRa
   return {hn::GetLane(hn::MinOfLanes(di, least)), hn::GetLane(hn::MaxOfLanes(di, most)) + 1};
 }
 
-// Of unclipped distances a group sees about half the rows, and only these are multiplied.
+// With unclipped distances a group sees about half of the rows, and only these are multiplied.
 inline GroupSpan span_of_group(const TermScratch& terms, const SeenBlocks& seen) {
   GroupSpan span{{0, terms.labels}, {}};
   if (!terms.skewed()) return span;
@@ -74,7 +75,7 @@ inline GroupSpan span_of_group(const TermScratch& terms, const SeenBlocks& seen)
     places =
         places.end == 0 ? PlaceRange{begin, end} : PlaceRange{std::min(places.begin, begin), std::max(places.end, end)};
   }
-  // Of few labels most are seen.
+  // With few labels most of them are seen: use all.
   if (terms.listed || terms.labels <= 2 * kGroup) return span;
   std::int64_t least = terms.labels, most = 0;
   for (int set = 0; set < kKeySets; ++set) {
@@ -87,7 +88,7 @@ inline GroupSpan span_of_group(const TermScratch& terms, const SeenBlocks& seen)
   return span;
 }
 
-// table = table + rel_bias, of labels by distance skewed: `table` holds q·rel.
+// Labels by distance: table = table + rel_bias, where `table` holds q·rel, then skewed.
 HWY_NOINLINE inline void finish_distance_tables(const TermScratch& terms, const GroupSpan& span) {
   const FloatTag d;
   for (std::int64_t r = span.labels.begin; terms.biased && r < span.labels.end; ++r) {
@@ -103,7 +104,8 @@ HWY_NOINLINE inline void finish_distance_tables(const TermScratch& terms, const 
   }
 }
 
-// Listed labels: table = scale (table + rel_bias); `table` holds q·rel. Those by distance are part of m, before the scale.
+// Listed labels: table = scale (table + rel_bias), where `table` holds q·rel. Labels by distance are part of m, before
+// the scale.
 HWY_INLINE void finish_table(const HeadContext& head, const TermScratch& terms, const GroupSpan& span) {
   const FloatTag d;
   const bool skewed = terms.skewed();
@@ -136,8 +138,8 @@ inline void load_distance_tables(const TermScratch& terms, const DistanceScratch
   }
 }
 
-// Task begins: one head's tables, contiguous. Biases alone make a table that is the same for every group: it is made
-// here, once.
+// Start of a task: makes one head's tables contiguous. With biases alone the table is the same for every group and is
+// computed here, once.
 inline void load_terms(const AttentionInputs& in, std::int64_t head_index, const HeadContext& head,
                        const TermScratch& terms) {
   const RelativeTable& given = in.relative;
@@ -190,14 +192,15 @@ struct LabelTerm {
   const float* table;   // [labels, kGroup]
   ListedLabels labels;  // of the key block
 
-  // s of key j and the queries of vector `v`. Most columns have one label for all queries (far keys, whole
-  // sentences): one load. The others, near the diagonal and at sentence ends, gather.
+  // s of key j for the queries of vector `v`. Most columns have one label for all queries (far keys, whole sentences)
+  // and need one load. The others, near the diagonal and at sentence ends, need a gather.
   HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t j, int v) const {
     return hn::MulAdd(dot, scale, look_up(labels, table, labels.code(j), v));
   }
 };
 
-// Policy of a key block with labels by distance, of types without running scores: those have more copies of the loop.
+// Policy of a key block with labels by distance, for types without running scores (with scores there would be too many
+// copies of the loop).
 struct DistanceTerm {
   const float* rows;        // skewed
   LabelsByDistance labels;  // of the key block
@@ -208,7 +211,7 @@ struct DistanceTerm {
   }
 };
 
-// The same with k·rel_k, of which every key has a row of products with all places (multiply_keys).
+// The same with k·rel_k; every key has a row of products with all places (multiply_keys).
 struct DistanceKeyTerm {
   const float* rows;        // skewed
   const float* products;    // [keys, key_places]
@@ -233,27 +236,27 @@ HWY_INLINE void with_late_term(const TermScratch& terms, const KeyBlock& block, 
   body(DistanceKeyTerm{own.table, block.panel->products(block.row, own.key_places), own.key_places, labels});
 }
 
-// Whether pairs of this key block have a summand to look up in the loop of the logits.
+// Whether pairs of this key block look up a term in the logit loop.
 HWY_INLINE bool has_table(const TermScratch& terms, const KeyBlock& block) {
   return terms.added > 0 && block.tiles->relative;
 }
 
-// Calls body(term) with the policy of the key block's scores: one copy of the loop in `body` for each. The body should
-// be forced inline, or what it captures is read from memory for every key.
+// Calls body(term) with the policy of the key block's scores; each policy has its own copy of the loop in `body`. The
+// body should be always_inline, otherwise its captures are read from memory for every key.
 template <typename Body>
 HWY_INLINE void with_term(const TermScratch& terms, const KeyBlock& block, const Body& body) {
   if (!has_table(terms, block)) return body(NoTerm());
   body(LabelTerm{terms.table, listed_labels(block)});
 }
 
-// The same, and that of labels by distance where the key block's type carries no scores.
+// The same, including the policy of labels by distance where the key block's type carries no scores.
 template <typename Body>
 HWY_INLINE void with_any_term(const TermScratch& terms, const KeyBlock& block, bool unscored, const Body& body) {
   if (unscored && terms.late[block.set]) return with_late_term(terms, block, body);
   with_term(terms, block, body);
 }
 
-// Backward, group begins.
+// Backward, start of a group.
 HWY_INLINE void clear_term_gradients(const TermScratch& terms, const GroupSpan& span) {
   if (terms.added == 0) return;
   std::fill_n(terms.dtable + span.labels.begin * kGroup, span.labels.count() * kGroup, 0.0f);
@@ -267,7 +270,7 @@ HWY_INLINE void add_term_gradients(const TermScratch& terms, const KeyBlock& blo
   if (has_table(terms, block)) add_by_label(listed_labels(block), block.keys, ds, terms.dtable);
 }
 
-// Backward, group ends. forward: table = q·rel + rel_bias; so dq += dtable rel, drel += dtable q, dbias += dtable.
+// Backward, end of a group. Forward: table = q·rel + rel_bias; so dq += dtable rel, drel += dtable q, dbias += dtable.
 //   q_rows, dq [kGroup, stride]
 HWY_INLINE void finish_term_gradients(const HeadContext& head, const TermScratch& terms, const GroupSpan& span,
                                       const float* q_rows, float* dq) {

@@ -1,6 +1,7 @@
-// One group of kGroup queries for attention_statistics: from logits in columns to sums by lane. The logits themselves
-// are made by the forward's own parts (pair_terms-inl.h, score_terms-inl.h). Sums over keys are fp32 within a key block
-// of kStatisticsKeys and double beyond, so that long rows lose no digits. Highway's per-target include guard.
+// One group of kGroup queries for attention_statistics: from logits in columns to sums per lane. The logits are
+// computed with the code of forward (pair_terms-inl.h, score_terms-inl.h). Sums over keys are fp32 within a key block
+// of kStatisticsKeys and double across key blocks, so that long rows lose no accuracy. Highway's
+// per-target include guard.
 #if defined(SPARSE_CPU_STATISTICS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_STATISTICS_INL_H_
 #undef SPARSE_CPU_STATISTICS_INL_H_
@@ -22,15 +23,15 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Lanes = double[kGroup];  // a number of each query
+using Lanes = double[kGroup];  // one number per query
 
-// The key blocks of a group, and which of the arrays' columns are of which key set: set 0 comes first.
+// The key blocks of a group, in the order of the arrays' columns: those of key set 0 come first.
 struct GroupBlocks {
   const KeyBlock* blocks = nullptr;
   std::int64_t count = 0;
 };
 
-// Partial sums of a key block to the sums of the group.
+// Adds the partial sums of a key block to the sums of the group.
 HWY_INLINE void add_lanes(const FloatVec* partial, double* to) {
   HWY_ALIGN float values[kGroup];
   for (int v = 0; v < kGroupVectors; ++v) hn::Store(partial[v], FloatTag(), values + v * kLanes);
@@ -41,7 +42,7 @@ HWY_INLINE void clear(FloatVec* partial) {
   for (int v = 0; v < kGroupVectors; ++v) partial[v] = hn::Zero(FloatTag());
 }
 
-// ln(1+y) for 0 <= y <= 1, at most 4e-8 off: y times a polynomial through Chebyshev's nodes.
+// ln(1+y) for 0 <= y <= 1 with an error of at most 4e-8: y times a polynomial through Chebyshev nodes.
 HWY_INLINE FloatVec log_of_one_plus(FloatVec y) {
   const FloatTag d;
   FloatVec p = hn::Set(d, 0.005253457929939032f);
@@ -56,17 +57,17 @@ HWY_INLINE FloatVec log_of_one_plus(FloatVec y) {
   return hn::Mul(p, y);
 }
 
-// The softmax of a group's logits over one key set. Lanes that see none of its keys: max 0 and sum 0.
+// The softmax of a group's logits over one key set. Lanes that see no key of the set have max 0 and sum 0.
 struct LaneSoftmax {
   HWY_ALIGN float max[kGroup];
   Lanes sum;      // sum e^(l-max)
-  Lanes log_sum;  // its logarithm; 0 of a sum of 0
+  Lanes log_sum;  // its logarithm; 0 if the sum is 0
   Lanes moment;   // sum (l-max) e^(l-max)
   Lanes visible;  // keys
   Lanes logits;   // sum (l-max)
 };
 
-// max; nan where a visible logit is none or infinite. kMoments: counts the visible keys, too.
+// Computes max; NaN where a visible logit is NaN or infinite. kMoments: also counts the visible keys.
 template <bool kMoments>
 HWY_INLINE void largest_logits(const GroupBlocks& of, int set, const float* logits, LaneSoftmax& softmax) {
   const FloatTag d;
@@ -86,7 +87,7 @@ HWY_INLINE void largest_logits(const GroupBlocks& of, int set, const float* logi
       for (int v = 0; v < kGroupVectors; ++v) {
         const FloatMask mask = lanes_of(visible[j], v);
         const FloatVec l = hn::LoadU(d, logits + j * kGroup + v * kLanes);
-        // nan compares as false.
+        // NaN compares as false.
         const FloatMask good = hn::Lt(hn::Abs(l), hn::Set(d, std::numeric_limits<float>::max()));
         bad[v] = hn::Or(bad[v], hn::AndNot(good, mask));
         largest[v] = hn::IfThenElse(hn::And(mask, good), hn::Max(largest[v], l), largest[v]);
@@ -102,8 +103,8 @@ HWY_INLINE void largest_logits(const GroupBlocks& of, int set, const float* logi
   }
 }
 
-// powers = e^(l-max), 0 of what is not seen, and their sum; with kMoments what entropy and deviation are made of.
-//   powers [columns, kGroup]: those of the key set alone are written
+// powers = e^(l-max), 0 for masked pairs, and their sum; with kMoments also the sums for entropy and deviation.
+//   powers [columns, kGroup]: only those of the key set are written
 template <bool kMoments>
 HWY_INLINE void softmax_sums(const GroupBlocks& of, int set, const float* logits, float* powers, LaneSoftmax& softmax) {
   const FloatTag d;
@@ -139,7 +140,7 @@ HWY_INLINE void softmax_sums(const GroupBlocks& of, int set, const float* logits
   for (int i = 0; i < kGroup; ++i) softmax.log_sum[i] = softmax.sum[i] > 0 ? std::log(softmax.sum[i]) : 0.0;
 }
 
-// squares += those of the visible logits' distances from their mean over both key sets.   mean [kGroup]
+// squares += squared deviations of the visible logits from their mean over both key sets.   mean [kGroup]
 HWY_INLINE void add_squares(const GroupBlocks& of, const float* logits, const float* mean, double* squares) {
   const FloatTag d;
   for (std::int64_t n = 0; n < of.count; logits += of.blocks[n].keys * kGroup, ++n) {
@@ -158,13 +159,13 @@ HWY_INLINE void add_squares(const GroupBlocks& of, const float* logits, const fl
   }
 }
 
-// A group's softmaxes of one kind of logits: within each key set and over both. Exponentials are computed once: the
-// probability of a key of set t is powers · of_whole[t], within its set powers · of_set[t].
+// A group's softmaxes of one kind of logits: within each key set and over both. Exponentials are computed once: a key
+// of set t has probability powers · of_whole[t] over both sets and powers · of_set[t] within its set.
 struct GroupSoftmaxes {
   LaneSoftmax sets[kKeySets];
   Lanes max, sum, log_sum;                     // of the whole
   Lanes mass[kKeySets];                        // of each key set
-  HWY_ALIGN float of_whole[kKeySets][kGroup];  // e^(max_t - max) / sum; 0 where nothing is seen
+  HWY_ALIGN float of_whole[kKeySets][kGroup];  // e^(max_t - max) / sum; 0 without a visible key
   HWY_ALIGN float of_set[kKeySets][kGroup];    // 1 / sum_t
 
   template <bool kMoments>
@@ -179,7 +180,7 @@ struct GroupSoftmaxes {
   void join(int i) {
     const LaneSoftmax &a = sets[0], &b = sets[1];
     const bool has[kKeySets] = {a.sum[i] > 0, b.sum[i] > 0};
-    // nan of either goes on: its sum is then neither positive nor zero.
+    // NaN of either set propagates: its sum is NaN, neither positive nor zero.
     const bool nan = std::isnan(a.max[i]) || std::isnan(b.max[i]);
     const float larger = has[0] && has[1] ? std::max(a.max[i], b.max[i]) : (has[1] ? b.max[i] : a.max[i]);
     max[i] = static_cast<double>(larger);
@@ -212,13 +213,13 @@ HWY_INLINE void probabilities_of(const GroupBlocks& of, const float* powers, con
   }
 }
 
-// Two softmaxes of a group, to be compared.
+// One of two softmaxes of a group that are compared.
 struct Compared {
   const float *logits, *powers;  // [columns, kGroup]
   const GroupSoftmaxes* softmax;
 };
 
-// What a loop over one key set compares with: ln(p/q) = (l_a - max_a) - (l_b - max_b) - ratio.
+// Constants per lane for comparing one key set: ln(p/q) = (l_a - max_a) - (l_b - max_b) - ratio.
 struct DivergenceLanes {
   HWY_ALIGN float max_a[kGroup], max_b[kGroup], whole_ratio[kGroup], set_ratio[kGroup];
 
@@ -234,17 +235,17 @@ struct DivergenceLanes {
 };
 
 // A pair's part of twice the divergence in nats. With hi and lo the larger and smaller of p and q, y = (hi-lo)/(hi+lo)
-// and D = |ln(p/q)| it is (hi+lo) ln(1+y) - lo D: one short logarithm, and exactly 0 for equal probabilities.
+// and D = |ln(p/q)| it is (hi+lo) ln(1+y) - lo D. This needs one short logarithm and is exactly 0 for p = q.
 HWY_INLINE FloatVec divergence_part(FloatVec p, FloatVec q, FloatVec log_ratio) {
   const FloatTag d;
   const FloatVec hi = hn::Max(p, q), lo = hn::Min(p, q), both = hn::Add(p, q);
   const FloatVec y = hn::Div(hn::Sub(hi, lo), hn::Max(both, hn::Set(d, 1e-37f)));
-  // Where nothing is seen logits may be anything.
+  // Logits of masked pairs may have any value.
   const FloatVec away = hn::IfThenElseZero(hn::Gt(lo, hn::Zero(d)), hn::Mul(lo, hn::Abs(log_ratio)));
   return hn::Sub(hn::Mul(both, log_of_one_plus(y)), away);
 }
 
-// Twice the Jensen-Shannon divergence in nats, added lane by lane: over both key sets, with kSets also of each set's keys
+// Adds twice the Jensen-Shannon divergence in nats per lane: over both key sets, and with kSets also for each key set,
 // renormalised within it.
 template <bool kSets>
 HWY_INLINE void add_divergences(const GroupBlocks& of, Compared a, Compared b, double* whole, Lanes* of_sets) {

@@ -1,5 +1,5 @@
-// How a call of attention_statistics is divided: tasks, their keys, and where each leaves its sums. A task is a stretch of
-// queries of one head of one example; it sees all their keys, so no partial softmaxes are combined.
+// Division of a call of attention_statistics: tasks, their keys, and the slots for their sums. A task is a range of
+// queries of one head of one example and has all their keys, so no partial softmaxes need to be combined.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace etc::sparse {
 inline constexpr std::int64_t kStatisticsKeys = 64;  // of a key block
 inline constexpr std::int64_t kStretch = 512;        // queries of a task
 
-// Inputs as the loops read them: values are not looked at, but panels copy some.
+// Inputs for the loops. Values are not used, but panels copy them, so they are set to the keys.
 inline AttentionInputs without_values(AttentionInputs in) {
   for (KeySet& keys : in.keys) keys.v = keys.k;
   in.compute = ComputeType::fp32;
@@ -24,7 +24,7 @@ inline AttentionInputs without_values(AttentionInputs in) {
   return in;
 }
 
-// Where a task's sums lie in its slot, in doubles.
+// Layout of a task's sums in its slot, in doubles.
 struct StatisticsSlot {
   std::int64_t labels = 0, distances = 0, of_labels[kKeySets] = {0, 0}, of_distances = 0, size = 0;
 
@@ -55,15 +55,15 @@ struct StatisticsCall {
 
   const TypeTiles& tiles(int t) const { return own.tiles->types[t]; }
   bool compares() const { return args.before != nullptr; }
-  // Whether the scores of another head of this layer are needed, to have C of the layer before.
+  // Whether scores of another head of this layer are needed to compute C of the layer before.
   bool needs_shifted() const { return compares() && carries && args.head_shift != 0; }
-  // Whether those of the layer before are needed: of types that do not carry, and for own_jsd.
+  // Whether scores of the layer before are needed: for types that do not carry scores, and for own_jsd.
   bool needs_before() const { return compares() && (args.head_shift == 0 || !all_carry()); }
   bool all_carry() const {
     return args.scores[0].running != nullptr && (args.scores[1].running != nullptr || tiles(1).columns == 0);
   }
   bool compares_own() const { return compares() && carries && args.head_shift == 0; }
-  // Places of a key from a group's first query that have distances within reach for some query of it.
+  // Number of key positions relative to a group's first query that are within reach of some query of the group.
   std::int64_t distance_rows() const { return 2 * args.reach + kGroup; }
   std::int64_t head_before(std::int64_t head) const { return (head + args.head_shift) % own.heads; }
 
@@ -88,7 +88,7 @@ inline KeyRange StatisticsCall::keys_of(int t, std::int64_t b, std::int64_t firs
   return range;
 }
 
-// Tasks run through examples, then stretches, then heads, as the forward's do.
+// Tasks are ordered by example, then stretch, then head, as in forward.
 inline Task StatisticsCall::task(std::int64_t number, std::int64_t head_shift) const {
   const std::int64_t b = list.example_of(number), head = number % own.heads, index = number / own.heads;
   const RowRange queries = rows_of(tiles(0).query_offsets, b);

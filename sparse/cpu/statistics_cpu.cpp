@@ -1,5 +1,5 @@
-// attention_statistics on the CPU: scores of this layer and of the one before, logits, then what statistics_group-inl.h
-// makes of them. Sums by label and distance go to the task's slot, and slots are added in the order of the tasks.
+// attention_statistics on the CPU: computes scores of this layer and of the layer before, then logits, then the
+// statistics of statistics_group-inl.h. Sums by label and distance go to the task's slot; slots are added in order.
 #include "sparse/attention_statistics.h"
 
 #include "etc_core/base/cpu_limit.h"
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// scratch.group.p = s of all pairs of a group; what it sees is in scratch.group.blocks.
+// scratch.group.p = s of all pairs of a group; its visible key blocks are in scratch.group.blocks.
 std::int64_t make_scores(const AttentionInputs& in, const Task& task, const QueryGroup& group, TaskScratch& scratch) {
   const FloatTag d;
   const std::int64_t count = collect_group_blocks(in, task, group, kStatisticsKeys, scratch);
@@ -29,7 +29,7 @@ std::int64_t make_scores(const AttentionInputs& in, const Task& task, const Quer
   for (std::int64_t n = 0; n < count; s += own.blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = own.blocks[n];
     block.panel->require(block.row + block.keys);
-    dots_of_block(head, block, {0, block.keys, /*scored=*/true}, own, s);  // all of m, none left to the loop
+    dots_of_block(head, block, {0, block.keys, /*scored=*/true}, own, s);  // m with all its terms
     with_term(
         own.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
           for (std::int64_t j = 0; j < block.keys; ++j) {
@@ -42,7 +42,7 @@ std::int64_t make_scores(const AttentionInputs& in, const Task& task, const Quer
   return count;
 }
 
-// Logits of one block of a type that carries scores, of this layer and from C - s of the one before.
+// Logits of one block of a type that carries scores: of this layer, and of the layer before from C - s.
 struct CarriedBlock {
   const ScoreElement *running, *running_before;  // [keys, kGroup] of the head, and of the one it is compared with
   const float* own_before;                       // s of this layer, of that head
@@ -77,7 +77,7 @@ HWY_INLINE void carried_logits(const KeyBlock& block, const CarriedBlock& of, Ca
   for (int v = 0; v < kGroupVectors; ++v) hn::Store(largest[v], d, carry.largest + v * kLanes);
 }
 
-// scratch.used and scratch.previous of a group, block by block.
+// Computes scratch.used and scratch.previous of a group, block by block.
 void make_logits(const StatisticsCall& call, const Task& task, const GroupBlocks& of, StatisticsScratch& scratch,
                  CarrySums& carry) {
   const std::int64_t head_before = call.head_before(task.head);
@@ -126,7 +126,7 @@ void take_group(const StatisticsCall& call, const Task& task, const QueryGroup& 
   }
 }
 
-// Sums over the slots of a head, example after example.
+// Sums over the slots of a head, example by example.
 void add_slots(const StatisticsCall& call, std::int64_t head, const double* slots) {
   const AttentionStatistics& args = call.args;
   const auto add = [&](double* to, std::int64_t at, std::int64_t count) {
@@ -160,7 +160,7 @@ void statistics(const AttentionStatistics& args) {
   const TaskSizes sizes = call.sizes();
   const std::int64_t bytes = thread_bytes(call, sizes);
   auto* const memory = static_cast<std::byte*>(args.scratch);
-  double* const slots = reinterpret_cast<double*>(memory + thread_count() * bytes);  // behind all threads' memory
+  double* const slots = reinterpret_cast<double*>(memory + thread_count() * bytes);  // after all threads' memory
   std::fill_n(slots, call.list.floats(), 0.0);
   parallel_for(call.list.tasks(), [&](std::int64_t number, int thread) HWY_ATTR {
     Arena arena(memory + thread * bytes);

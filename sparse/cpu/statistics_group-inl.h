@@ -1,5 +1,5 @@
-// From a group's logits and probabilities to what attention_statistics gives of its queries, and to the sums of its task.
-// Highway's per-target include guard.
+// From a group's logits and probabilities to the results of attention_statistics for its queries and to its task's
+// sums. Highway's per-target include guard.
 #if defined(SPARSE_CPU_STATISTICS_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_STATISTICS_GROUP_INL_H_
 #undef SPARSE_CPU_STATISTICS_GROUP_INL_H_
@@ -30,7 +30,7 @@ struct StatisticsScratch {
   float *used = nullptr, *previous = nullptr;                       // [columns, kGroup]: logits
   float *powers = nullptr, *powers_before = nullptr, *p = nullptr;  // [columns, kGroup]
   float* label_sums[kKeySets] = {nullptr, nullptr};                 // [labels in whole steps, kGroup] of a group
-  // Of the members of each query group, added over the groups of a task query by query.
+  // Sums over the groups of a task for the members of each query group, kept per lane.
   float* task_labels[kKeySets] = {nullptr, nullptr};  // [groups, labels, kGroup]
   float* task_distances = nullptr;                    // [groups, 2*reach + kGroup, kGroup], by key - first query
 
@@ -70,7 +70,7 @@ struct CarrySums {
   HWY_ALIGN float largest[kGroup] = {};
 };
 
-// All that a group's results are made of.
+// All sums from which a group's results are computed.
 struct GroupSums {
   GroupSoftmaxes used, previous;
   CarrySums carry;
@@ -90,7 +90,7 @@ inline void take_deviations(const GroupBlocks& of, const float* logits, GroupSum
   add_squares(of, logits, sums.mean, sums.squares);
 }
 
-// Softmaxes of the layer before, and what they are compared with. Overwrites both arrays of powers.
+// Compares the softmaxes of this layer and of the layer before. Overwrites both arrays of powers.
 inline void take_divergences(const StatisticsCall& call, const GroupBlocks& of, const StatisticsScratch& scratch,
                              GroupSums& sums) {
   sums.previous.take<false>(of, scratch.previous, scratch.powers_before);
@@ -114,7 +114,7 @@ inline double bits_of(double twice) {
   return std::isnan(twice) ? twice : std::clamp(twice / 2 / std::log(2.0), 0.0, 1.0);
 }
 
-// The numbers of one query.
+// Writes the statistics of one query.
 inline void write_query(const StatisticsCall& call, const GroupSums& sums, const StatisticsScratch& scratch, int i,
                         double* out) {
   const auto put = [out](QueryStatistic which, double value) { out[static_cast<int>(which)] = value; };
@@ -165,7 +165,7 @@ inline std::uint16_t members_of(const AttentionStatistics& args, const QueryGrou
   return static_cast<std::uint16_t>(members);
 }
 
-// to += the members' lanes of from.   rows [count, kGroup]
+// to += from in the members' lanes.   from, to [count, kGroup]
 HWY_INLINE void add_members(const float* from, std::int64_t count, std::uint16_t members, float* to) {
   const FloatTag d;
   for (int v = 0; v < kGroupVectors; ++v) {
@@ -177,7 +177,7 @@ HWY_INLINE void add_members(const float* from, std::int64_t count, std::uint16_t
   }
 }
 
-// Leaves the group's sums by label in scratch.label_sums, and adds them to the task's.
+// Computes the group's sums by label in scratch.label_sums, and adds them to the task's sums.
 inline void take_labels(const StatisticsCall& call, const QueryGroup& group, const GroupBlocks& of,
                         StatisticsScratch& scratch) {
   const std::int64_t labels = call.slot.labels;
@@ -202,8 +202,8 @@ inline void take_labels(const StatisticsCall& call, const QueryGroup& group, con
   }
 }
 
-// Adds the probabilities of key set 0 to the task's rows, by the key's place from own_key, where the group's first query
-// stands: all groups have the same distances there, so that no sum across lanes is needed.
+// Adds the probabilities of key set 0 to the task's rows, indexed by the key's position relative to own_key, the
+// position of the group's first query. Distances are then the same for all groups, and no sum across lanes is needed.
 inline void take_distances(const StatisticsCall& call, const QueryGroup& group, std::int64_t own_key,
                            const GroupBlocks& of, StatisticsScratch& scratch) {
   const std::int64_t rows = call.distance_rows();
@@ -222,7 +222,7 @@ inline void take_distances(const StatisticsCall& call, const QueryGroup& group, 
   }
 }
 
-// A task's rows to its slot, in double.
+// Adds a task's rows to its slot, in double.
 inline void finish_task(const StatisticsCall& call, const StatisticsScratch& scratch, double* slot) {
   const AttentionStatistics& args = call.args;
   const std::int64_t labels = call.slot.labels, distances = call.slot.distances;
@@ -241,7 +241,7 @@ inline void finish_task(const StatisticsCall& call, const StatisticsScratch& scr
   }
 }
 
-// The largest p of each query, in order; of equal ones the first.
+// The largest p of each query, in descending order; of equal values the first.
 inline void take_top(const StatisticsCall& call, const QueryGroup& group, const GroupBlocks& of,
                      const StatisticsScratch& scratch, TopKey* top) {
   const std::int64_t kept = call.args.top;

@@ -1,5 +1,5 @@
-// What the two ways of dividing an operator (by_queries-inl.h, by_keys-inl.h) have in common: a batch's tasks, each
-// one stretch of queries or keys of one head of one example, and where each leaves its partial sums.
+// Code shared by the two divisions of an operator (by_queries-inl.h, by_keys-inl.h): a batch's tasks, each a range of
+// queries or keys of one head of one example, and the slots for their partial sums.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace etc::sparse {
 struct Task {
   std::int64_t example = 0, head = 0;
   std::int64_t query_row = 0;                   // row of the example's first query
-  std::int64_t first_query = 0, end_query = 0;  // counted from it; the first one is a group's first
+  std::int64_t first_query = 0, end_query = 0;  // counted from it; first_query is the first of a group
   std::int64_t first_group = 0;                 // of the example, in the tiles
   KeyRange keys[kKeySets];
   int key_ranges = 0;
-  std::int64_t slot = 0;  // its partial sums: floats into all slots
+  std::int64_t slot = 0;  // offset in floats of its partial sums within all slots
 };
 
-// What the largest task needs.
+// Sizes that the largest task needs.
 struct TaskSizes {
   std::int64_t panel_keys[kKeySets] = {0, 0};  // keys of each of its ranges
   int panels = 0;
@@ -29,13 +29,13 @@ struct TaskSizes {
   std::int64_t blocks = 0;   // key blocks of a group
 };
 
-// Numbers tasks and slots of a batch, example after example. Within an example slots lie in order of (head, task), so
-// that a sum over the tasks of a head runs through memory, and in the same order whatever the threads did.
+// Numbers the tasks and slots of a batch, example by example. Within an example slots are ordered by (head, task), so
+// that a sum over the tasks of a head reads memory sequentially and in an order that does not depend on the threads.
 class TaskList {
  public:
   explicit TaskList(std::int64_t heads) : heads_(heads) {}
 
-  // The next example: its tasks per head, and floats of each one's slot.
+  // Adds the next example: its tasks per head, and the floats of each task's slot.
   void add(std::int64_t tasks_per_head, std::int64_t slot_floats) {
     examples_.push_back({tasks_, tasks_per_head, floats_, slot_floats});
     tasks_ += heads_ * tasks_per_head;
@@ -53,12 +53,12 @@ class TaskList {
     return own.first_float + (head * own.per_head + task) * own.slot_floats;
   }
 
-  // The example a task belongs to; `task` becomes its number within.
+  // Returns the example of a task; `task` becomes its number within the example.
   std::int64_t example_of(std::int64_t& task) const {
-    // The first example that begins behind the task.
+    // The first example that begins after the task.
     const auto after = std::upper_bound(examples_.begin(), examples_.end(), task,
                                         [](std::int64_t number, const Example& e) { return number < e.first_task; });
-    // The last example that begins at or before it: those without tasks begin where the next one does.
+    // The last example that begins at or before the task; examples without tasks begin where the next one does.
     const auto own = after - 1;
     task -= own->first_task;
     return own - examples_.begin();
@@ -75,7 +75,7 @@ class TaskList {
   std::vector<Example> examples_;
 };
 
-// Rows of an example: of its first token, and how many.
+// Rows of an example: the row of its first token, and the number of rows.
 struct RowRange {
   std::int64_t first = 0, count = 0;
 };

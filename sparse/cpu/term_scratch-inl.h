@@ -1,5 +1,5 @@
-// What the terms of a score and of the values keep while a task runs, and what it leaves in its slot for the tables'
-// gradients. Highway's per-target include guard.
+// Working memory of the score and value terms during a task, and the sums that the task stores in its slot for the
+// tables' gradients. Highway's per-target include guard.
 #if defined(SPARSE_CPU_TERM_SCRATCH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_TERM_SCRATCH_INL_H_
 #undef SPARSE_CPU_TERM_SCRATCH_INL_H_
@@ -21,11 +21,11 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The parts of one key set whose labels follow from the distance, in the order of its list (distance_rows-inl.h); null
-// where the model has not the part. Sums have rows, or lanes, before place 0 that skewing writes.
+// The parts of one key set with labels by distance, in the order of its list (distance_rows-inl.h); null where the
+// model does not have the part. Sums have additional rows (or lanes) before place 0, which skewing writes.
 struct DistanceScratch {
-  const DistanceLabels* labels = nullptr;  // null: the set has none by distance
-  std::int64_t places = 0;                 // of columns: all but the last kSkew of the list
+  const DistanceLabels* labels = nullptr;  // null: the set has no labels by distance
+  std::int64_t places = 0;                 // possible places of columns: all but the last kSkew of the list
   // Of the task's head.
   float* factors = nullptr;      // [places + kSkew]
   float* key_vectors = nullptr;  // [key_places, stride]  rel_k
@@ -74,22 +74,22 @@ struct DistanceScratch {
     return own;
   }
 
-  // Places that keys are multiplied with once a task, whole tiles of them; 0: a key would meet many more labels than its
-  // pairs have.
+  // Number of places with which each key is multiplied once per task, in whole tiles; 0 if a key would be multiplied
+  // with many more labels than its pairs have.
   static std::int64_t key_places_of(std::int64_t list) {
     constexpr std::int64_t kMost = 256;
     return list > kMost ? 0 : round_up(list, kTileVectors * kGroup);
   }
 };
 
-// Labels are padded to whole steps, so that they can be multiplied like keys. A part that the model has not is null.
+// Labels are padded to whole steps, so that they can be multiplied like keys. Parts that the model lacks are null.
 struct TermScratch {
   std::int64_t labels = 0;     // R rounded up to whole steps; 0: no table at all
   std::int64_t added = 0;      // the same where scores have rel or rel_bias, else 0
   bool listed = false;         // whether some key set lists its labels
   bool biased = false;         // whether there is rel_bias
   bool joined[kKeySets] = {};  // whether m of a key set's pairs is more than q·k
-  bool late[kKeySets] = {};    // whether that is summands by distance alone, which the loop of the logits may add, too
+  bool late[kKeySets] = {};    // whether these are only terms by distance, which the logit loop may add instead
   DistanceScratch by_distance[kKeySets];
   // Of the task's head.
   float* vectors = nullptr;               // [labels, stride]  rel
@@ -102,11 +102,11 @@ struct TermScratch {
   // Of a group.
   float* table = nullptr;    // [added, kGroup]
   float* weights = nullptr;  // [labels, kGroup]  weights of the values by label, with value_vectors
-  float* rows = nullptr;     // [2, kRunStep, stride]  of a step's keys, with products
+  float* rows = nullptr;     // [2, kRunStep, stride]  rows of a step's keys; only with `products`
   // Backward, of a group.
   float* dtable = nullptr;       // [added, kGroup]
   float* value_table = nullptr;  // [labels, kGroup]  dout·rel_v
-  float* dots = nullptr;         // [columns, kGroup]  q·k of a key block, with factors
+  float* dots = nullptr;         // [columns, kGroup]  q·k of a key block; only with `factors`
   // Backward, sums over the task's groups; those over lanes are added once, at the task's end.
   float* drel = nullptr;     // [labels, stride]
   float* dbias = nullptr;    // [added, kGroup]
@@ -140,7 +140,7 @@ struct TermScratch {
     const auto lanes_of = [&](const float* part) {
       return part == nullptr ? nullptr : arena.take<float>(terms.labels * kGroup);
     };
-    // Products of bf16 write whole tiles of rows.
+    // bf16 products write whole tiles of rows.
     const std::int64_t whole_tiles = round_up(terms.added, kTileRows16);
     const bool bf16 = head.bf16 != nullptr, backward = pass == Pass::backward;
     terms.vectors = rows_of(given.vectors);
@@ -169,7 +169,7 @@ struct TermScratch {
   }
 };
 
-// One head of a table's rows, and where it begins.   part [R, N, size] or, shared, [R, size]
+// A table's rows, and the number of a head within them.   part [R, N, size] or, shared, [R, size]
 inline Rows table_rows(const AttentionInputs& in, const float* part, std::int64_t size) {
   return {part, in.relative.heads(in.heads) * size, in.relative.labels};
 }
@@ -196,8 +196,8 @@ inline void load_table_numbers(const AttentionInputs& in, const float* part, std
   }
 }
 
-// Where a task leaves its sums in its slot: rows [labels, stride] and numbers [labels], one part after the other; parts
-// the model has not take no place.
+// Layout of a task's sums in its slot: rows [labels, stride] and numbers [labels], one part after another; parts that
+// the model does not have take no space.
 struct TermSlot {
   std::int64_t labels = 0, stride = 0, size = 0;  // size: floats
   std::int64_t drel = 0, dbias = 0, drel_k = 0, dfactor = 0, dw = 0, drel_v = 0;
@@ -221,7 +221,7 @@ struct TermSlot {
   std::int64_t floats() const { return size; }
 };
 
-// Backward, task begins.
+// Backward, start of a task.
 inline void clear_term_sums(const TermScratch& terms, const TermSlot& layout) {
   for (float* rows : {terms.drel, terms.drel_k, terms.dw, terms.drel_v}) {
     if (rows != nullptr) std::fill_n(rows, layout.labels * layout.stride, 0.0f);
@@ -234,7 +234,7 @@ inline void clear_term_sums(const TermScratch& terms, const TermSlot& layout) {
   }
 }
 
-// Backward, task ends: sums in the order of a list of distances are added to those of the labels.
+// Backward, end of a task: adds the sums by place in a list of distances to the sums by label.
 inline void fold_distance_sums(const TermScratch& terms, const TermSlot& layout) {
   for (const DistanceScratch& own : terms.by_distance) {
     for (std::int64_t n = 0; own.used() && n < own.places + kSkew; ++n) {
@@ -247,7 +247,7 @@ inline void fold_distance_sums(const TermScratch& terms, const TermSlot& layout)
   }
 }
 
-// Backward, task ends.
+// Backward, end of a task: stores the sums in the slot.
 inline void leave_term_sums(const TermScratch& terms, const TermSlot& layout, float* slot) {
   fold_distance_sums(terms, layout);
   const auto leave_rows = [&](const float* rows, std::int64_t at) {
@@ -268,8 +268,8 @@ inline void leave_term_sums(const TermScratch& terms, const TermSlot& layout, fl
   leave_rows(terms.drel_v, layout.drel_v);
 }
 
-// After all tasks, per slot in their order: the sums of one head are added to the gradients of rows [begin, end) of the
-// tables, part by part (two parts may add to one array).
+// After all tasks, called per slot in slot order: adds the sums of one head to the gradients of rows [begin, end) of
+// the tables, part by part (two parts may add to one array).
 inline void add_term_sums(const AttentionBackward& args, std::int64_t head, std::int64_t begin, std::int64_t end,
                           const float* slot) {
   const AttentionInputs& in = args.inputs;

@@ -1,9 +1,9 @@
-// How a task walks the tiles of one example and head: contiguous copies of keys and values, runs cut into key blocks.
-// Nothing here is vector code; the arithmetic is in group-inl.h.
+// How a task iterates over the tiles of one example and head: contiguous copies of keys and values, runs cut into key
+// blocks. There is no vector code here; the arithmetic is in group-inl.h.
 //
 //   runs of a group   |-----run-----|    |--run--|            keys that some query of the group sees, whole steps of 8
-//   panel          [==============================]           the task's keys, copied side by side
-//   key blocks        |  ≤max  | .. |    |  ≤max |            what the products take at a time
+//   panel          [==============================]           the task's keys, packed contiguously
+//   key blocks        |  ≤max  | .. |    |  ≤max |            what one matrix product processes
 #pragma once
 
 #include <algorithm>
@@ -22,29 +22,29 @@
 
 namespace etc::sparse {
 
-// What a call's memory and tasks are made for.
+// The pass for which a call's memory and tasks are laid out.
 enum class Pass { forward, backward };
 
-// Copies of labels or keys are padded to this many rows beyond the last one, since runs are whole steps.
+// Copies of labels or keys are padded to this many rows, since runs are whole steps.
 inline std::int64_t padded_rows(std::int64_t rows) {
   return round_up(rows, kRunStep);
 }
 
-// Keys [begin, end) of one key set of an example: the key block of a task.
+// Keys [begin, end) of one key set of an example: the keys of a task.
 struct KeyRange {
   int set = 0;
   std::int64_t example_row = 0;     // row of the example's first key
   std::int64_t begin = 0, end = 0;  // counted from the example's first key
   std::int64_t dropout_base = 0;    // dropout's number of the example's first key
-  std::int64_t shift = 0;           // position of the example's first key less that of its first query
+  std::int64_t shift = 0;           // position of the example's first key minus that of its first query
 };
 
-// Contiguous keys and values of one key set, a stretch of one example and head; in backward their gradients. Rows are
-// copied when first needed (`require`), the next ones are asked for at the same time.
+// Contiguous keys and values of one key set for a range of one example and head; in backward also their gradients. Rows
+// are copied when first needed (`require`), and the next rows are prefetched at the same time.
 class KeyPanel {
  public:
-  // Room for `keys` keys; runs reach up to a step beyond the last one. In bf16 there are no fp32 copies: the panel says
-  // which keys it stands for, and require_bf16 rounds them. Gradients are fp32 all the same.
+  // Allocates `keys` keys plus padding, since runs extend up to one step beyond the last key. In bf16 there are no fp32
+  // copies: the panel only records its range of keys, and require_bf16 rounds them. Gradients are always fp32.
   static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, Pass pass, ComputeType compute) {
     const bool bf16 = compute == ComputeType::bf16;
     const std::int64_t size = (keys + (bf16 ? kBf16RowsBeyond : kRunStep)) * stride;
@@ -62,13 +62,13 @@ class KeyPanel {
     return panel;
   }
 
-  // Room for the products of every key with `places` rows of a table, and in backward for what pairs add to them.
+  // Allocates the products of every key with `places` rows of a table, and in backward their gradients.
   void take_products(Arena& arena, std::int64_t keys, std::int64_t places, Pass pass) {
     products_ = arena.take<float>((keys + kRunStep) * places);
     if (pass == Pass::backward) dproducts_ = arena.take<float>((keys + kRunStep) * places);
   }
 
-  // Stands for a range of keys of one head.
+  // Assigns a range of keys of one head to the panel.
   void assign(const AttentionInputs& in, std::int64_t head, const KeyRange& range) {
     k_rows_ = in.keys[range.set].k;
     v_rows_ = in.keys[range.set].v;
@@ -84,10 +84,10 @@ class KeyPanel {
     copied_ = asked_ = filled_ = multiplied_ = finished_ = 0;
   }
 
-  // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key. Always inline, as
-  // copies are (head_rows.h).
+  // Makes rows [0, end) usable: copies keys and values, and zeroes gradients and all rows beyond the last key. Always
+  // inline, like the copies (head_rows.h).
   __attribute__((always_inline)) void require(std::int64_t end) {
-    // Groups come in order of their queries and see nearly the same keys: most calls end here.
+    // Groups are processed in query order and see nearly the same keys, so most calls end here.
     if (end <= copied_ || (k_ == nullptr && dk_ == nullptr)) return;
     const std::int64_t from = copied_;
     copied_ = end;
@@ -96,7 +96,7 @@ class KeyPanel {
       std::fill_n(dk_ + from * stride_, (end - from) * stride_, 0.0f);
       std::fill_n(dv_ + from * stride_, (end - from) * stride_, 0.0f);
     }
-    // The next groups need the next rows: have them in the cache by then.
+    // Prefetch the rows that the next groups need.
     const std::int64_t ask = std::min(end + kAhead, keys_);
     if (ask <= asked_) return;
     asked_ = std::max(asked_, end);
@@ -106,13 +106,13 @@ class KeyPanel {
     asked_ = ask;
   }
 
-  // This head of a row of the inputs; of none beyond the last key.
+  // A row of the inputs for this head; not given beyond the last key.
   HeadRow key_row(std::int64_t row) const { return row_of(k_rows_, row); }
   HeadRow value_row(std::int64_t row) const { return row_of(v_rows_, row); }
-  // In bf16: rows [0, filled) lie rounded in bf16(); whoever fills them says so.
+  // In bf16: rows [0, filled) are rounded in bf16(); set by the code that rounds them.
   std::int64_t filled() const { return filled_; }
   void set_filled(std::int64_t end) { filled_ = end; }
-  // Keys and values of rows [first, end), as far as there are any.
+  // Adds the keys and values of rows [first, end), up to the last key, to the prefetch list.
   void add_rows_to(RowsAhead& ahead, std::int64_t first, std::int64_t end) const {
     const std::int64_t count = std::min(end, keys_) - first;
     const HeadColumns columns{head_, head_size_};
@@ -120,13 +120,13 @@ class KeyPanel {
     ahead.add_read(v_rows_, columns, first_row_ + first, count);
   }
 
-  // Rows [0, multiplied) have products; whoever makes them says so.
+  // Rows [0, multiplied) have products; set by the code that computes them.
   std::int64_t multiplied() const { return multiplied_; }
   void set_multiplied(std::int64_t end) { multiplied_ = end; }
-  // Rows [0, finished): what pairs added to dproducts is in dk.
+  // For rows [0, finished) the sums in dproducts have been added to dk.
   std::int64_t finished() const { return finished_; }
   void set_finished(std::int64_t end) { finished_ = end; }
-  // Of a row, `places` of them.
+  // The `places` products of a row.
   float* products(std::int64_t row, std::int64_t places) const { return products_ + row * places; }
   float* dproducts(std::int64_t row, std::int64_t places) const { return dproducts_ + row * places; }
   bool has_dproducts() const { return dproducts_ != nullptr; }
@@ -138,7 +138,7 @@ class KeyPanel {
   std::int64_t first_key() const { return first_key_; }
   std::int64_t end_key() const { return first_key_ + keys_; }
   std::int64_t dropout_index(std::int64_t row) const { return dropout_base_ + first_key_ + row; }
-  // Position of a row less that of the example's first query.
+  // Position of a row minus that of the example's first query.
   std::int64_t position(std::int64_t row) const { return shift_ + first_key_ + row; }
   const float* k(std::int64_t row) const { return k_ + row * stride_; }
   const float* v(std::int64_t row) const { return v_ + row * stride_; }
@@ -146,7 +146,7 @@ class KeyPanel {
   float* dv(std::int64_t row) const { return dv_ + row * stride_; }
 
  private:
-  static constexpr std::int64_t kAhead = 64;  // rows asked for beyond the required ones
+  static constexpr std::int64_t kAhead = 64;  // rows prefetched beyond the required ones
 
   HeadRow row_of(const Rows& rows, std::int64_t row) const {
     return row < keys_ ? row_in(rows, {head_, head_size_}, first_row_ + row) : HeadRow();
@@ -157,14 +157,14 @@ class KeyPanel {
     const std::int64_t rows = std::min(end, keys_) - from;
     copy_rows(k_rows_, columns, first_row_ + from, rows, k_ + from * stride_);
     copy_rows(v_rows_, columns, first_row_ + from, rows, v_ + from * stride_);
-    // Runs are whole steps: beyond the last key there must be zeros, whose products are zeros.
+    // Runs are whole steps: rows beyond the last key must be zero, so that their products are zero.
     const std::int64_t beyond = std::max(from, keys_);
     if (end <= beyond) return;
     std::fill_n(k_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
     std::fill_n(v_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
   }
 
-  // Null in bf16, where copies lie in bf16_.
+  // k_ and v_ are null in bf16, where bf16_ has the copies.
   float* k_ = nullptr;          // [keys + kRunStep, stride]
   float* v_ = nullptr;          // [keys + kRunStep, stride]
   float* dk_ = nullptr;         // [keys + kRunStep, stride]; backward only
@@ -179,7 +179,7 @@ class KeyPanel {
   std::int64_t copied_ = 0, asked_ = 0, filled_ = 0, multiplied_ = 0, finished_ = 0;
 };
 
-// A stretch of one run, at most `max_keys` keys: what the inner loops work on.
+// A part of one run, at most `max_keys` keys: what the inner loops process.
 struct KeyBlock {
   const TypeTiles* tiles = nullptr;
   KeyPanel* panel = nullptr;
@@ -187,9 +187,9 @@ struct KeyBlock {
   std::int64_t column = 0;    // of the first key, within the type
   std::int64_t row = 0;       // of the first key, within the panel
   std::int64_t keys = 0;      // in fp32 a multiple of kRunStep
-  std::int64_t distance = 0;  // position of the first key less that of the group's first query
+  std::int64_t distance = 0;  // position of the first key minus that of the group's first query
 
-  // Its keys from `first` on.
+  // The block's keys from `first` on.
   KeyBlock from(std::int64_t first) const {
     return {tiles, panel, set, column + first, row + first, keys - first, distance + first};
   }
@@ -200,14 +200,14 @@ struct GroupNumber {
   std::int64_t group, first_query;
 };
 
-// How runs are cut: into key blocks of at most `most` keys, which end on rows of a panel that are multiples of
-// `alignment` (in bf16: Bf16Tiles::key_alignment, at most `most`).
+// How runs are cut: into key blocks of at most `most` keys, which end at panel rows that are multiples of `alignment`
+// (in bf16: Bf16Tiles::key_alignment, at most `most`).
 struct KeySteps {
   std::int64_t most, alignment = 1;
 };
 
 // Appends the key blocks of a group's runs that start within the panel; returns how many. The first run is found by
-// bisection: a group's runs are in order of their keys, and with split keys most lie in other panels.
+// binary search: a group's runs are sorted by key, and with split keys most are in other panels.
 inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupNumber& of, KeyPanel& panel,
                                        const KeySteps& steps, KeyBlock* blocks) {
   const int set = panel.set();
@@ -229,7 +229,7 @@ inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupN
   return count;
 }
 
-// An upper bound for what collect_key_blocks appends: a run may begin and end within a step.
+// An upper bound for the number of blocks that collect_key_blocks appends: a run may begin and end within a step.
 inline std::int64_t max_key_blocks(const TypeTiles& tiles, std::int64_t max_keys) {
   return 2 * tiles.max_group_runs + tiles.max_group_columns / max_keys;
 }
@@ -241,8 +241,8 @@ struct QueryGroup {
   std::int64_t queries = 0;  // at most kGroup
 };
 
-// What stays the same over all groups of a task: one example, one head.
-// Small, and read in every loop: by value in the task's scratch.
+// Values that all groups of a task share (one example, one head). Small and read in every loop, so it is stored by
+// value in the task's scratch.
 struct HeadContext {
   const char* op = "";         // for messages
   std::int64_t index = 0;      // of the head
@@ -268,7 +268,7 @@ struct HeadContext {
     bf16_stride = round_up(stride, kTilePairs);
   }
 
-  // Makes this the context of a task; the constructor knows the call's inputs only.
+  // Sets the values of a task; the constructor sets only those of the call.
   void set_task(const AttentionInputs& in, std::int64_t example, std::int64_t head) {
     index = head;
     dropout = in.dropout.rate > 0.0f;
@@ -277,7 +277,7 @@ struct HeadContext {
     dropout_key = etc::dropout_key(in.dropout.seed, ordinal, in.dropout.layer, in.tiles->op->dropout_site);
     dropout_head = static_cast<std::uint32_t>(head);
     dropout_threshold = etc::dropout_threshold(in.dropout.rate);
-    // Dropout keeps the expectation of every weight.
+    // Dropout preserves the expectation of every weight.
     kept_scale = 1.0f / (1.0f - in.dropout.rate);
   }
 };
@@ -289,7 +289,7 @@ inline TypeScores of_head(TypeScores scores, const TypeTiles& tiles, std::int64_
   return scores;
 }
 
-// A head's columns are one stretch; groups of all examples follow one another in it.
+// A head's columns are contiguous; they contain the groups of all examples one after another.
 inline TypeScoreGradients of_head(TypeScoreGradients scores, const TypeTiles& tiles, std::int64_t head) {
   if (scores.running != nullptr) scores.running += tiles.first_column(head) * kGroup;
   if (scores.gradient != nullptr) scores.gradient += tiles.first_column(head) * kGroup;

@@ -1,5 +1,5 @@
-// The term of the values: out_i = sum_j w_ij (v_j + rel_v[label_ij]), w the weights after dropout. As with rel, there
-// are fewer labels than keys: the weights of a group are summed by label, and one small product takes the sums to out.
+// The term of the values: out_i = sum_j w_ij (v_j + rel_v[label_ij]), w the weights after dropout. There are fewer
+// labels than keys, so the weights of a group are summed by label, and one small product multiplies the sums by rel_v:
 //   weights[r][i] = sum_{label_ij = r} w_ij        out += weights rel_v        drel_v += weights dout
 // Backward, dout_i·rel_v[r] is computed once per group and looked up. Highway's per-target include guard.
 #if defined(SPARSE_CPU_VALUE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -23,7 +23,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Group begins, forward and backward.
+// Start of a group, forward and backward.
 HWY_INLINE void clear_label_weights(const TermScratch& terms, const GroupSpan& span) {
   if (terms.value_vectors == nullptr) return;
   std::fill_n(terms.weights + span.labels.begin * kGroup, span.labels.count() * kGroup, 0.0f);
@@ -44,7 +44,7 @@ HWY_INLINE void add_label_weights(const TermScratch& terms, const KeyBlock& bloc
   add_weights(terms, block, weights);
 }
 
-// Group ends: the weights of labels by distance go to those of their labels.
+// End of a group: adds the weights by place in a list of distances to the weights by label.
 HWY_INLINE void fold_weights(const TermScratch& terms, const GroupSpan& span) {
   for (int set = 0; set < kKeySets; ++set) {
     const DistanceScratch& own = terms.by_distance[set];
@@ -52,7 +52,7 @@ HWY_INLINE void fold_weights(const TermScratch& terms, const GroupSpan& span) {
   }
 }
 
-// Forward, group ends: out += weights rel_v.   out [kGroup, stride]
+// Forward, end of a group: out += weights rel_v.   out [kGroup, stride]
 HWY_NOINLINE inline void add_relative_values(const HeadContext& head, const TermScratch& terms, const GroupSpan& span,
                                              float* out) {
   const LabelRange& range = span.labels;
@@ -62,7 +62,7 @@ HWY_NOINLINE inline void add_relative_values(const HeadContext& head, const Term
                range.count(), nullptr, out);
 }
 
-// Backward, group begins: dout·rel_v of every label.   dout_lanes [D, kGroup]
+// Backward, start of a group: dout·rel_v of every label.   dout_lanes [D, kGroup]
 HWY_NOINLINE inline void make_value_table(const HeadContext& head, const TermScratch& terms, const GroupSpan& span,
                                           const float* dout_lanes) {
   const LabelRange& range = span.labels;
@@ -90,13 +90,13 @@ HWY_NOINLINE inline void add_value_dots_of(const TermScratch& terms, const KeyBl
   }
 }
 
-// Backward, per key block: dout·v, in place, becomes dout·(v + rel_v[label]).   dp [keys, kGroup]
+// Backward, per key block: turns dout·v into dout·(v + rel_v[label]), in place.   dp [keys, kGroup]
 HWY_INLINE void add_value_dots(const TermScratch& terms, const KeyBlock& block, float* dp) {
   if (HWY_LIKELY(terms.value_vectors == nullptr) || !block.tiles->labelled()) return;
   add_value_dots_of(terms, block, dp);
 }
 
-// Backward, group ends: drel_v += weights dout.   dout_rows [kGroup, stride]
+// Backward, end of a group: drel_v += weights dout.   dout_rows [kGroup, stride]
 HWY_NOINLINE inline void finish_value_gradients(const HeadContext& head, const TermScratch& terms,
                                                 const GroupSpan& span, const float* dout_rows) {
   const LabelRange& range = span.labels;

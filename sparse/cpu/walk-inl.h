@@ -1,24 +1,24 @@
-// The walk both ways of dividing share: a task goes through its groups of queries, a group through the runs of keys it
-// sees. What differs is where results go: a *sink* takes them, group by group.
+// The loops shared by both divisions of work: a task iterates over its groups of queries, a group over the runs of keys
+// it sees. The divisions differ in where results are written: a *sink* receives them, group by group.
 //
-//   for each task, on some thread           KeyPanel: its keys and values, copied when first needed
+//   for each task, on any thread            KeyPanel: its keys and values, copied when first needed
 //     for each group of 16 queries          GroupScratch: q as rows and lanes, logits, the terms' table
 //       for each key block the group sees   products, softmax (group-inl.h)
 //       sink.take(group)                    out and lse, or partial sums to the task's slot
 //   then sums over slots                    in the order of the tasks
 //
-// A way of dividing (ByQueries, ByKeys) gives
+// A division (ByQueries, ByKeys) provides
 //   Division(inputs, pass)       list(), sizes(), task(number)
 //   ForwardSink(args, division, task, slots)
-//     ask_ahead(group, scratch, ahead)                    rows memory should fetch meanwhile
+//     ask_ahead(group, scratch, ahead)                    rows to prefetch meanwhile
 //     take(group, seen, scratch, softmax)                 a group's softmax, not yet divided by its sum
 //   BackwardSink(args, division, task, slots)
 //     begin_group(group, scratch)
 //     take(group, seen, scratch)                          scratch.group.out holds dq
 //     end(scratch)                                        after the last group
 //   finish_forward(args, division, slots), finish_backward(args, division, slots)     sums over slots, in their order
-// Without anything seen scratch.group.out holds old numbers: the sink decides whether zeros are needed. With split keys
-// and hard masks most groups see nothing of most splits.
+// If a group sees no key (seen is false), scratch.group.out holds old values, and the sink decides whether zeros are
+// needed. With split keys and hard masks most groups see no key of most splits.
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_WALK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_WALK_INL_H_
@@ -44,9 +44,9 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Keys of a key block. Forward takes whole runs, since the maximum of a group's logits is needed before its first
-// weight. Backward knows the log-sum-exp already and takes 32 keys: k, v, dk and dv of a key block are 32 KiB at D = 64
-// and stay in the first-level cache over the five products.
+// Keys of a key block. Forward takes whole runs, since it needs the maximum of a group's logits before the first
+// weight. Backward already has the log-sum-exp and takes 32 keys: k, v, dk and dv of a key block are 32 KiB at D = 64
+// and stay in the L1 cache during the five products.
 inline constexpr std::int64_t kForwardKeys = std::numeric_limits<std::int32_t>::max();
 inline constexpr std::int64_t kBackwardKeys = 32;
 static_assert(kBackwardKeys % kRunStep == 0);
@@ -63,7 +63,7 @@ struct TaskScratch {
       panels[n] = KeyPanel::take(arena, sizes.panel_keys[n], head.stride, pass, in.compute);
     }
     group = GroupScratch::take(arena, in, head, sizes, pass);
-    std::int64_t places = 0;  // a panel may stand for either key set
+    std::int64_t places = 0;  // a panel may hold keys of either key set
     for (const DistanceScratch& own : group.terms.by_distance) places = std::max(places, own.key_places);
     for (int n = 0; n < sizes.panels; ++n) panels[n].take_products(arena, sizes.panel_keys[n], places, pass);
   }
@@ -87,10 +87,10 @@ inline void load_task(const AttentionInputs& in, const Task& task, TaskScratch& 
   }
 }
 
-// What a group sees of the task's panels.
+// Collects the key blocks of the task's panels that a group sees.
 inline std::int64_t collect_group_blocks(const AttentionInputs& in, const Task& task, const QueryGroup& group,
                                          std::int64_t most, TaskScratch& scratch) {
-  // Groups are counted from the example's first query, as tasks are: neighbours in the batch change nothing.
+  // Groups are counted from the example's first query, like tasks, so other examples of the batch have no influence.
   const GroupNumber number{task.first_group + group.first / kGroup, group.first};
   const KeySteps steps{most, scratch.head.bf16 != nullptr ? scratch.head.bf16->key_alignment : 1};
   std::int64_t count = 0;
@@ -108,21 +108,22 @@ HWY_INLINE void for_each_group(const Task& task, const Body& body) {
   }
 }
 
-// The end of a softmax, for the queries of vector p: out = factor · accumulated, lse = max ln2 + log(sum). Rows without
-// a visible key: 0 and -inf.   factor, lse [kGroup]
+// The end of a softmax, for the queries of vector v: factor for out = factor · accumulated, and lse = max ln2 +
+// log(sum).
+// Rows without a visible key get 0 and -inf.   factor, lse [kGroup]
 HWY_INLINE void end_softmax(FloatVec max, FloatVec sum, float kept_scale, int v, float* factor, float* lse) {
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
   const FloatMask seen = hn::Gt(sum, hn::Zero(d));
-  // log(0) and division by it are avoided rather than repaired: sums of unseen rows count as 1.
+  // Sums of rows without a visible key are replaced by 1, to avoid log(0) and division by zero.
   const FloatVec safe = hn::IfThenElse(seen, sum, hn::Set(d, 1.0f));
   hn::Store(hn::IfThenElseZero(seen, hn::Div(hn::Set(d, kept_scale), safe)), d, factor + v * kLanes);
   const FloatVec value = hn::MulAdd(max, hn::Set(d, kLn2), hn::Log(d, safe));
   hn::Store(hn::IfThenElse(seen, value, none), d, lse + v * kLanes);
 }
 
-// Partial sums of several slots, in their order.
-//   first [rows, stride]: in slot 0; the same place of the next slot lies `slot_floats` further
+// Partial sums of several slots, added in slot order.
+//   first [rows, stride]: in slot 0; the same rows of the next slot are `slot_floats` further
 struct SlotSum {
   const float* first = nullptr;
   std::int64_t slots = 0, slot_floats = 0, stride = 0;
@@ -130,7 +131,7 @@ struct SlotSum {
   // to[row] = sum_n slot_n[row] of one head.
   void write(const MutableRows& to, const HeadColumns& columns, const RowRange& rows) const {
     for (std::int64_t r = 0; r < rows.count; ++r) {
-      // Onto zero, then slot after slot: the same sum for one slot or many, whoever made them.
+      // Start from zero and add slot by slot, so that the result does not depend on which thread filled a slot.
       const auto add = [&](std::int64_t from, std::int64_t count, float* sum) HWY_ATTR {
         for (std::int64_t n = 0; n < slots; ++n) {
           const float* const slot = first + n * slot_floats + r * stride + from;  // [count]
@@ -148,7 +149,7 @@ HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, Tas
   const AttentionInputs& in = args.inputs;
   const TypeScores scores[kKeySets] = {of_head(args.scores[0], in.tiles->types[0], task.head),
                                        of_head(args.scores[1], in.tiles->types[1], task.head)};
-  // Rows to fetch for the next group, asked for between the steps of this one.
+  // Rows of the next group, prefetched between the steps of this one.
   RowsAhead ahead;
   for_each_group(task, [&](const QueryGroup& group) HWY_ATTR {
     ahead.clear();
@@ -176,7 +177,7 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
                                                of_head(args.scores[1], in.tiles->types[1], task.head)};
   for_each_group(task, [&](const QueryGroup& group) HWY_ATTR {
     GroupScratch& own = scratch.group;
-    // Before the group is loaded: memory works while this one's operands are turned.
+    // Before the group is loaded, so that prefetches overlap with transposing its operands.
     sink.begin_group(group, scratch);
     const std::int64_t count = collect_group_blocks(in, task, group, kBackwardKeys, scratch);
     if (count > 0) {
@@ -191,11 +192,11 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
   sink.end(scratch);
 }
 
-// Runs body(task, scratch) for every task of the operator, each on some thread, with that thread's scratch.
+// Runs body(task, scratch) for every task of the operator, each on any thread, with that thread's scratch.
 template <typename Division, typename Body>
 void for_each_task(const AttentionInputs& in, const Division& division, Pass pass, std::byte* memory,
                    const Body& body) {
-  // Sizes of the largest task: all threads' scratch is laid out alike, and once.
+  // Sizes of the largest task; all threads' scratch has the same layout.
   const TaskSizes sizes = division.sizes();
   const std::int64_t thread_bytes = thread_scratch_bytes(in, sizes, pass);
   parallel_for(division.list().tasks(), [&](std::int64_t number, int thread) HWY_ATTR {
@@ -204,11 +205,11 @@ void for_each_task(const AttentionInputs& in, const Division& division, Pass pas
     TaskScratch scratch(arena, in, sizes, pass);
     load_task(in, task, scratch);
     body(task, scratch);
-    hwy::FlushStream();  // scores written past the caches are there before the task counts as done
+    hwy::FlushStream();  // non-temporal stores of scores must be visible before the task counts as done
   });
 }
 
-// Scratch of a call: every thread's, then the slots.
+// Scratch of a call: one part per thread, then the slots.
 template <typename Division>
 std::int64_t scratch_bytes(const AttentionInputs& in, Pass pass) {
   const Division division(in, pass);
@@ -223,14 +224,14 @@ float* slots_of(const AttentionInputs& in, const Division& division, Pass pass, 
 }
 
 template <typename Division>
-// Pass 1: tasks on threads, in any order. Pass 2, where there is one: sums over slots, in theirs.
+// Pass 1: tasks on threads, in any order. Pass 2, if any: sums over slots, in slot order.
 void run_forward(const AttentionForward& args) {
   const AttentionInputs& in = args.inputs;
   const Division division(in, Pass::forward);
   float* const slots = slots_of(in, division, Pass::forward, args.scratch);  // [floats of all slots]
   for_each_task(in, division, Pass::forward, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
-                  // The tile unit is configured per task, on the thread that runs it.
+                  // The tile unit is configured per task, on the thread that runs the task.
                   const TileUse tiles(scratch.head.bf16);
                   typename Division::ForwardSink sink(args, division, task, slots);
                   forward_task(args, task, scratch, sink);
@@ -238,8 +239,7 @@ void run_forward(const AttentionForward& args) {
   Division::finish_forward(args, division, slots);
 }
 
-// The tables' gradients: sums over all slots of a head, example after example; where heads share a table, head after
-// head.
+// The tables' gradients: sums over all slots of a head, example by example; where heads share a table, head by head.
 template <typename Division>
 void add_table_gradients(const AttentionBackward& args, const Division& division, const float* slots) {
   const AttentionInputs& in = args.inputs;
@@ -265,7 +265,7 @@ void add_table_gradients(const AttentionBackward& args, const Division& division
 }
 
 template <typename Division>
-// Likewise. What a task owns alone it writes in pass 1; everything shared goes through its slot.
+// As run_forward. In pass 1 a task writes results that it alone owns; all others go through its slot.
 void run_backward(const AttentionBackward& args) {
   const AttentionInputs& in = args.inputs;
   const Division division(in, Pass::backward);

@@ -3,7 +3,7 @@
 //   table            relative terms of every query and label, where there is a table (and no pairwise terms)
 //   forward          out and lse, or partial results of split keys
 //   combine          partial results to out and lse
-// All on one stream: each reads what the one before left, and the host waits for none of them.
+// All run on one stream: each kernel reads results of the one before, and the host waits for none of them.
 #include "sparse/cuda/attention_backend.h"
 
 #include <array>
@@ -19,13 +19,13 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-// What a forward call keeps in scratch.
+// Scratch of a forward call.
 struct ForwardScratch {
   CommonScratch common;
   // [slots, N, kBlockQueries, D + 2]: partial outputs with their maximum and sum; none without split keys
   Span<float> slots;
 
-  // With a null carver this only counts: size and layout cannot disagree.
+  // With a null carver this only counts bytes, so size and layout cannot disagree.
   ForwardScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) : common(carver, in, plan) {
     slots = carver.take<float>(plan.query_slots * in.heads * kBlockQueries * (in.head_size + 2));
   }
@@ -57,9 +57,9 @@ void forward_with(const AttentionForward& args, const DevicePlan& plan, const Fo
   launch_forward(params, simt::stream());
 }
 
-// Scores out of the range of C are an error of the call that made them, found out when the host next reads anything.
+// Scores out of the range of C are an error of the call that computed them, reported when the host next reads data.
 void check_range(const AttentionForward& args, const CommonScratch& scratch) {
-  // What is needed to name the fault once it is found: the call's arguments are gone by then.
+  // Data for the error message, since the call's arguments no longer exist when the error is found.
   struct Made {
     const char* op;
     AttentionType type;
@@ -72,7 +72,7 @@ void check_range(const AttentionForward& args, const CommonScratch& scratch) {
     made[t] = {args.inputs.tiles->op->name, args.inputs.tiles->types[t].type, scores.layer,
                scores.mode != ScoreMode::none && scores.mode != ScoreMode::read};
   }
-  // Nothing new was made that could be out of range.
+  // No new scores were computed that could be out of range.
   if (!made[0].any && !made[1].any) return;
   simt::check_later(scratch.range.data, [made](const std::array<std::int32_t, 2>& out_of_range) {
     for (std::size_t t = 0; t < 2; ++t) {

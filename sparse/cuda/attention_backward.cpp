@@ -1,10 +1,10 @@
 // Backward: scratch, and the order of the kernels.
 //   convert (bf16), table   as forward
 //   delta                   dout·out of every query
-//   keys                    dk, dv; reads C and dC as the layer above left them
-//   queries                 dq, dC, C rewound, label sums
+//   keys                    dk, dv; reads C and dC as written by the layer above
+//   queries                 dq, dC, C rewound (this layer's scores subtracted), label sums
 //   sums                    partial dk, dv, dq and label sums of split items
-//   relative, tables        label sums to dq and to the tables' gradients; of pairwise terms their partial sums
+//   relative, tables        adds label sums to dq and the tables' gradients; for pairwise terms adds their partial sums
 #include "etc_core/base/integers.h"
 #include "sparse/cuda/attention_backend.h"
 #include "sparse/cuda/attention_plan.h"
@@ -17,19 +17,19 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-// What a backward call keeps in scratch.
+// Scratch of a backward call.
 struct BackwardScratch {
   CommonScratch common;
   Span<std::uint32_t> dout;  // bf16
   Span<float> delta;         // [N, queries]
   Span<float> dtable;        // [N, queries, R]
-  Span<float> partial;       // of the tables: LabelTerms,
-  Span<float> table_sums;    // and pairwise ones
+  Span<float> partial;       // partial sums of the tables: for LabelTerms
+  Span<float> table_sums;    // and for pairwise terms
   Span<float> query_slots, key_slots;
 
   BackwardScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) : common(carver, in, plan) {
     const std::int64_t queries = in.tiles->types[0].queries(), size = in.head_size;
-    // Without a table nothing is kept for labels.
+    // Without a table, labels need no scratch.
     const std::int64_t labels = sizes_of(in).labels;
     dout = carver.take<std::uint32_t>(converted_words(queries, in));
     delta = carver.take<float>(in.heads * queries);
@@ -56,7 +56,7 @@ void gradients_with(const AttentionBackward& args, const DevicePlan& plan, const
     params.dk[t] = output_of(args.dkeys[t].dk, in);
     params.dv[t] = output_of(args.dkeys[t].dv, in);
     const TypeScoreGradients& scores = args.scores[t];
-    // C and dC of all heads; empty where the type carries nothing.
+    // C and dC of all heads; empty if the type carries no scores.
     const std::int64_t elements = score_elements(in.tiles->types[t], in.heads);
     params.scores[t].gradient_mode = scores.mode;
     params.scores[t].rewind = scores.mode != ScoreGradientMode::none && scores.rewind;
@@ -97,13 +97,13 @@ void relative_gradients(const AttentionBackward& args, const BackwardScratch& sc
 void backward(const AttentionBackward& args) {
   const AttentionInputs& in = args.inputs;
   check_supported(in);
-  // Keys without queries still get gradients of zero; without either nothing is written.
+  // Keys without queries still get gradients of zero. Without queries and keys nothing is written.
   if (in.q.rows == 0 && in.keys[1].k.rows == 0) return;
   const auto plan = plan_of(*in.tiles);
   simt::Carver carver(args.scratch);
   const BackwardScratch scratch(carver, in, *plan);
   prepare(in, *plan, scratch.common);
-  // delta = dout·out before anything else: both backward kernels read it.
+  // delta = dout·out comes first, because both backward kernels read it.
   launch_delta({sizes_of(in), numbers_of(args.out, in), numbers_of(args.dout, in), scratch.delta}, simt::stream());
   if (uses_bf16(in)) {
     convert(args.dout, in, scratch.dout);
@@ -111,7 +111,7 @@ void backward(const AttentionBackward& args) {
   } else {
     gradients_with<float>(args, *plan, scratch);
   }
-  // Partial sums of keys that very many groups see, then of queries whose keys were split.
+  // Adds the partial sums of keys that very many groups see, then those of queries whose keys were split.
   if (plan->key_slots > 0) {
     launch_sum_keys({sizes_of(in),
                      plan->work.split_keys,
@@ -126,7 +126,7 @@ void backward(const AttentionBackward& args) {
                         output_of(args.dq, in), scratch.dtable, plan->work.own_heads.split_queries},
                        simt::stream());
   }
-  // Last: dtable is whole only now, and dq takes its share on top.
+  // Last, because dtable is complete only now; its share is added to dq.
   if (in.q.rows == 0) return;
   if (sizes_of(in).labels > 0) {
     relative_gradients(args, scratch);

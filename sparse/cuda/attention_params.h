@@ -1,7 +1,7 @@
-// What the attention kernels are given: views of a batch's tiles on the device, the work list, operands.
+// Parameters of the attention kernels: views of a batch's tiles on the device, the work list, operands.
 //
-// One set of kernels serves both operators. Type 0 is l2l or g2g, type 1 is l2g or g2l; what differs (which keys a
-// query sees, whether its keys are split) is in the work list the host makes (attention_plan.h).
+// One set of kernels computes both operators. Type 0 is l2l or g2g, type 1 is l2g or g2l; what differs (which keys a
+// query sees, whether its keys are split) is in the work list that the host builds (attention_plan.h).
 //
 // C++17: host and device read this header.
 #pragma once
@@ -19,15 +19,15 @@ using simt::Span;
 inline constexpr int kWarpsPerBlock = 4;  // one group of queries each
 inline constexpr int kBlockThreads = 32 * kWarpsPerBlock;
 inline constexpr int kBlockQueries = kGroup * kWarpsPerBlock;
-inline constexpr int kTileKeys = 64;                      // steps that start within are of one key tile
+inline constexpr int kTileKeys = 64;                      // a step belongs to the key tile in which it starts
 inline constexpr int kTileRows = kTileKeys + kRunStep;    // the last step may start at the last key
 inline constexpr int kTileSteps = kTileKeys / kRunStep;   // of one group, at most
 inline constexpr int kSplitTiles = 8;                     // key tiles of one split of a global query's keys
 inline constexpr int kSplitEntries = 8 * kWarpsPerBlock;  // groups of queries of one split of a key tile
-inline constexpr int kTableStride = 20;                   // floats per label in shared memory: no bank twice
+inline constexpr int kTableStride = 20;                   // floats per label in shared memory; avoids bank conflicts
 inline constexpr int kRelativeRows = 128;                 // queries of one partial sum of the tables' gradients
 
-// Why these sizes: 16 queries are one row of mma tiles and one group of the tiles' lists; four warps of them share each
+// Why these sizes: 16 queries are one row of mma tiles and one group of the tiles' lists; four such warps share each
 // copied key tile; 64 keys are 8 steps, whose scores (4 a lane and step) stay in 32 registers. With D = 64 in bf16 two
 // tiles of keys and values and the relative terms of 32 labels take 51,712 bytes.
 
@@ -53,14 +53,14 @@ struct TypeView {
   constexpr bool labelled() const { return label.size > 0 || distance.rows.size > 0; }
 };
 
-// The lists' entries from here on are plain numbers, no pointers: they are copied to the device as they are.
+// The entries of the lists below are plain numbers without pointers, since they are copied to the device as they are.
 
 // A place in a group's runs: run (absolute) and key within it.
 struct Cursor {
   std::int32_t run = 0, key = 0;
 };
 
-// Keys [first_key, first_key + kTileKeys) of one type, as far as steps start there.
+// Keys [first_key, first_key + kTileKeys) of one type; the tile has the steps that start there.
 struct KeyTile {
   std::int32_t type = 0, first_key = 0;
 };
@@ -73,10 +73,10 @@ struct QueryItem {
   std::int32_t example = 0, first_query = 0, queries = 0, first_group = 0, groups = 0;
   // In `tiles` and `cursors` of the work list.
   std::int32_t tile_begin = 0, tile_end = 0;
-  std::int32_t slot = -1;  // where the partial result goes; -1: this item has all its queries see
+  std::int32_t slot = -1;  // of the partial result; -1: this item covers all keys of its queries
 };
 
-// The items of the same queries, to be combined in order.
+// The items that share the same queries; their slots are combined in order.
 struct SplitQueries {
   std::int64_t query_row = 0;
   std::int32_t queries = 0, first_slot = 0, slots = 0, unused = 0;
@@ -105,30 +105,31 @@ struct SplitKeys {
   std::int32_t type = 0, keys = 0, first_slot = 0, slots = 0;
 };
 
-// The rows of one tensor, whatever their layout: head h of row t begins at h*head_stride + t*row_stride.
-// Element: float, or two bf16 in a word.
+// The rows of one tensor in any layout: head h of row t begins at h*head_stride + t*row_stride.
+// Element: float, or a word of two bf16.
 template <typename Element>
 struct Operand {
   Span<const Element> values;
   std::int64_t head_stride = 0, row_stride = 0;
 };
 
-// The same for kernels that read single numbers, of either type: component d of head h of row t is number
+// The same for kernels that read single numbers of either type: component d of head h of row t is number
 // h*head_stride + t*row_stride + d.
 struct NumberRows {
-  Span<const float> values;         // or empty and:
-  Span<const std::uint32_t> pairs;  // two numbers of bf16 a word
+  Span<const float> values;         // fp32; empty if `pairs` is used
+  Span<const std::uint32_t> pairs;  // two bf16 numbers per word
   std::int64_t head_stride = 0, row_stride = 0;
 };
 
 // Gradients and outputs are token-major, as the tensors of the caller are.
 struct Output {
-  Span<float> values;         // [rows, row_stride]; or empty and:
-  Span<std::uint32_t> pairs;  // [rows, row_stride / 2] two numbers of bf16 a word
+  Span<float> values;         // [rows, row_stride]; empty if `pairs` is used
+  Span<std::uint32_t> pairs;  // [rows, row_stride / 2], two bf16 numbers per word
   std::int64_t row_stride = 0;
 };
 
-// Running scores of one type, forward and backward in one. C and dC lie as on the CPU: a key's 16 queries side by side.
+// Running scores of one type, for forward and backward. C and dC have the CPU's layout: the 16 queries of a key are
+// contiguous.
 struct ScoreView {
   ScoreMode mode = ScoreMode::none;                           // forward
   ScoreGradientMode gradient_mode = ScoreGradientMode::none;  // backward
@@ -139,14 +140,14 @@ struct ScoreView {
   Span<float> gradient;
 };
 
-// Dropout as kernels see it: one stream of bits per example.
+// Dropout parameters: one stream of random bits per example.
 struct DropoutView {
   Span<const std::uint64_t> keys;  // [B] streams; empty: no dropout
   std::uint32_t threshold = 0;
   float kept_scale = 1.0f;
 };
 
-// What all attention kernels are given.
+// Sizes, common to all attention kernels.
 struct AttentionSizes {
   std::int64_t heads = 0, queries = 0;  // N, rows of q
   int head_size = 0;                    // D
@@ -155,9 +156,9 @@ struct AttentionSizes {
   int table_rows = 0;                   // R of PairwiseTerms, 0 without them
   std::int64_t table_heads = 1;         // N, or 1 where all heads share the tables
   float scale = 1.0f;                   // 1/sqrt(D)
-  // What fits into a block's shared memory, decided at launch.
+  // What is kept in a block's shared memory, decided at launch.
   int shared_labels = 0;  // R, or 0: relative terms (and their gradients) stay in global memory
-  int buffers = 2;        // key tiles in shared memory: 2, or 1 without copying ahead
+  int buffers = 2;        // key tiles in shared memory: 2, or 1 without prefetch
 };
 
 // Relative tables as pairwise terms read them (pairwise_terms.h); each may be empty.
@@ -166,7 +167,7 @@ struct TableViews {
   Span<const float> rel_bias, factor;      // [R, table_heads]
 };
 
-// Where the sums for each table lie in a row of partial sums of their gradients; -1: nowhere. Vectors take D columns.
+// First column of each table in a row of partial sums of the tables' gradients; -1: absent. Vectors take D columns.
 struct TableColumns {
   int rel = -1, rel_k = -1, product = -1, rel_v = -1, bias = -1;  // product: for w, and for factor
   int width = 0;
@@ -175,12 +176,12 @@ struct TableColumns {
 // Pairwise terms, backward: partial sums of the tables' gradients.
 struct TablePartials {
   TableColumns columns;
-  std::int64_t items = 1;  // work items of one part, which one block goes through
+  std::int64_t items = 1;  // work items of one part, processed by one block in turn
   Span<float> sums;        // [parts, N, R, width]
 };
 
-// Where every head has tiles of its own, the head of each entry of these lists; empty where heads share them and block y
-// is the head. Read by the kernels of pairwise terms only.
+// If every head has its own tiles: the head of each entry of these lists. Empty if heads share the lists and block y is
+// the head. Read only by the kernels of pairwise terms.
 struct HeadLists {
   Span<const std::int32_t> items, split_queries, key_items, split_keys;
 };
@@ -188,13 +189,13 @@ struct HeadLists {
 // The lists of attention_plan.h, on the device.
 struct WorkList {
   TypeView types[2];
-  // One block each: forward, and backward by queries.
+  // One block per item: forward, and backward by queries.
   Span<const QueryItem> items;
   Span<const KeyTile> tiles;
   Span<const Cursor> cursors;  // [tiles, kWarpsPerBlock]: where each warp's group begins
-  // Queries whose keys were split, and keys whose queries were.
+  // Queries whose keys were split.
   Span<const SplitQueries> split_queries;
-  // One block each: backward by keys.
+  // One block per item: backward by keys.
   Span<const KeyItem> key_items;
   Span<const KeyEntry> key_entries;
   Span<const SplitKeys> split_keys;
@@ -215,7 +216,7 @@ struct ForwardParams {
   Output out;
   Span<float> lse;           // [N, queries]
   Span<float> slots;         // [slots, N, kBlockQueries, D + 2]: partial outputs, maximum, sum
-  Span<std::int32_t> range;  // [2]: 1 + layer… raised to 1 where a type's score leaves the range of C
+  Span<std::int32_t> range;  // [2]: per type, raised to 1 if a score leaves the range of C
 };
 
 // Rows as bf16, padded with zeros: [N, rows, width] from [rows, N, D].
@@ -247,7 +248,7 @@ struct CombineParams {
   Span<const std::int32_t> own_heads;  // as HeadLists
 };
 
-// Of both backward kernels: by keys (dk, dv), then by queries (dq, dC, C, dtable).
+// For both backward kernels: by keys (dk, dv), then by queries (dq, dC, C, dtable).
 template <typename Element>
 struct BackwardParams {
   AttentionSizes sizes;
@@ -291,7 +292,7 @@ struct SumKeysParams {
   Span<const std::int32_t> own_heads;  // as HeadLists
 };
 
-// What the relative terms give back to queries and tables.
+// Gradients that the relative terms add to the queries and the tables.
 struct RelativeParams {
   AttentionSizes sizes;
   NumberRows q;
@@ -301,13 +302,13 @@ struct RelativeParams {
   Span<float> partial;       // [parts, N, R, D + 1] =: sums over kRelativeRows queries of dtable·q, and of dtable
 };
 
-// One table's gradient += the partial sums of its columns, in order of the parts; of heads that share it after that.
+// One table's gradient += the partial sums of its columns, in order of the parts, for each head that shares it in turn.
 struct TableSumParams {
   std::int64_t heads = 0, table_heads = 0, rows = 0;  // N, heads of the table, R
   Span<const float> partial;                          // [parts, N, R, width]
   std::int64_t parts = 0;
-  int width = 0, first = 0, columns = 0;  // of a row of sums: all, the table's first one, how many are its own
-  bool folded = false;                    // the columns' sum is one number of the table
+  int width = 0, first = 0, columns = 0;  // columns of a row of sums: all, the table's first, the table's number
+  bool folded = false;                    // the table has one number per row: the sum of the columns
   Span<float> gradient;                   // += [R, table_heads, columns]; folded: [R, table_heads]
 };
 

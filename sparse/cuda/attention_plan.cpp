@@ -18,17 +18,17 @@ std::int32_t narrow(std::int64_t i) {
   return static_cast<std::int32_t>(i);
 }
 
-// Larger than any key: minima over groups need no special case for those at their end.
+// Larger than any key, so that minima over groups need no special case for exhausted groups.
 constexpr std::int32_t kNoKey = std::numeric_limits<std::int32_t>::max();
 
-// How a batch becomes lists, by an example of 80 queries (5 groups) in a window:
+// The lists of a batch, illustrated for 80 queries (5 groups) in a window:
 //   items      block 0: groups 0-3, tiles 0 … 2;  block 1: group 4, tiles 3 … 4
 //   tiles      first key of each, from the first step any of the item's groups sees on
 //   cursors    per tile and warp: run and key within it where the warp's group begins
 //   key items  per 64 keys: entries, one per group that sees any of them, with a cursor each
-// The runs themselves are not copied into the lists: kernels walk them as the CPU's do.
+// The runs are not copied into the lists: kernels iterate over them, as the CPU's kernels do.
 
-// Walks the steps of one group.
+// Iterates over the steps of one group.
 class StepWalk {
  public:
   StepWalk(const TypeTiles& tiles, std::int64_t group)
@@ -48,8 +48,8 @@ class StepWalk {
   Cursor cursor_;
 };
 
-// Appends the key tiles of one type that groups [first, first + count) see: each begins at the first key not yet
-// covered, so stretches nobody sees cost nothing.
+// Appends the key tiles of one type that groups [first, first + count) see. Each tile begins at the first key not yet
+// covered, so keys that no group sees cost nothing.
 void add_tiles(const TypeTiles& tiles, int type, std::int64_t first, std::int64_t count, HostPlan& plan) {
   std::vector<StepWalk> walks;
   for (std::int64_t w = 0; w < count; ++w) walks.emplace_back(tiles, first + w);
@@ -60,12 +60,12 @@ void add_tiles(const TypeTiles& tiles, int type, std::int64_t first, std::int64_
     for (const StepWalk& walk : walks) tile.first_key = std::min(tile.first_key, walk.key());
     if (tile.first_key == kNoKey) return;
     for (StepWalk& walk : walks) {
-      // Where this warp begins in the tile; it walks on by itself.
+      // Where this warp begins in the tile; it finds the following steps itself.
       plan.cursors.push_back(walk.cursor());
       while (walk.key() != kNoKey && walk.key() < tile.first_key + kTileKeys) walk.next();
     }
     plan.tiles.push_back(tile);
-    // Groups a short item lacks: empty cursors, never looked at.
+    // Missing groups of a short item have empty cursors, which are never read.
     plan.cursors.resize(plan.tiles.size() * kWarpsPerBlock);
   }
 }
@@ -83,17 +83,17 @@ void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t head, std:
     item.queries = narrow(std::min<std::int64_t>(kBlockQueries, queries - q));
     item.first_group = narrow(first_group + q / kGroup);
     item.groups = ceil_div(item.queries, kGroup);
-    // The item's tiles of both key sets, one after the other: one softmax over all of them.
+    // The item's tiles of both key sets, one set after the other: one softmax covers all of them.
     const std::int64_t tile_begin = static_cast<std::int64_t>(plan.tiles.size());
     for (int t = 0; t < 2; ++t) {
-      // Rows and counts of the example's keys: tiles end with them.
+      // First row and count of the example's keys, which bound its tiles.
       item.key_row[t] = types[t].key_offsets[at(b)];
       item.keys[t] = narrow(types[t].key_offsets[at(b + 1)] - item.key_row[t]);
-      // A type of which only the other has heads sees nothing (check_supported).
+      // If only the other type has tiles per head, this one has no columns (check_supported).
       if (types[t].columns > 0) add_tiles(types[t], t, item.first_group, item.groups, plan);
     }
     const std::int64_t tile_end = static_cast<std::int64_t>(plan.tiles.size());
-    // Split by tiles, not by keys: an item of hard g2l sees few tiles, however long the document.
+    // Split by tiles, not by keys: an item of hard g2l sees few tiles, regardless of the document's length.
     const bool split = split_keys && tile_end - tile_begin > kSplitTiles;
     if (!split) {
       item.tile_begin = narrow(tile_begin);
@@ -116,9 +116,9 @@ void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t head, std:
 void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t head, std::int64_t b, HostPlan& plan) {
   const TypeTiles& tiles = types[t];
   const std::int64_t keys = tiles.key_offsets[at(b + 1)] - tiles.key_offsets[at(b)];
-  // Per key tile the groups that see it, in order: the order in which their gradients are added.
+  // Per key tile: the groups that see it, in the order in which their gradients are added.
   std::vector<std::vector<KeyEntry>> entries(at(ceil_div(keys, kTileKeys)));
-  const std::int64_t before = tiles.first_group(head);  // groups of the heads before
+  const std::int64_t before = tiles.first_group(head);  // groups of the preceding heads
   for (std::int64_t group = before + tiles.group_offsets[at(b)]; group < before + tiles.group_offsets[at(b + 1)];
        ++group) {
     for (StepWalk walk(tiles, group); walk.key() != kNoKey; walk.next()) {
@@ -137,7 +137,7 @@ void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t head,
   item.queries = narrow(tiles.query_offsets[at(b + 1)] - item.query_row);
   item.first_group = narrow(before + tiles.group_offsets[at(b)]);
   for (int other = 0; other < 2; ++other) {
-    // Counts of both sets: dropout numbers set 1 behind set 0.
+    // Counts of both sets: dropout numbers the keys of set 1 after those of set 0.
     item.example_keys[other] = narrow(types[other].key_offsets[at(b + 1)] - types[other].key_offsets[at(b)]);
   }
   for (std::size_t n = 0; n < entries.size(); ++n) {
@@ -147,10 +147,10 @@ void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t head,
     const std::int64_t begin = static_cast<std::int64_t>(plan.key_entries.size());
     const auto count = static_cast<std::int64_t>(entries[n].size());
     plan.key_entries.insert(plan.key_entries.end(), entries[n].begin(), entries[n].end());
-    // A tile that few groups see is one block's; its gradients go to their place at once.
+    // A tile that few groups see is one block's work, which writes the gradients directly.
     item.slot = -1;
     SplitKeys whole{item.key_row, t, item.keys, narrow(plan.key_slots), 0};
-    // At least one item: keys nobody sees have gradients of zero, and they must be written.
+    // At least one item: keys that no group sees have gradients of zero, which must be written.
     for (std::int64_t first = 0; first == 0 || first < count; first += kSplitEntries, ++whole.slots) {
       item.entry_begin = narrow(begin + first);
       item.entry_end = narrow(begin + std::min<std::int64_t>(count, first + kSplitEntries));
@@ -161,10 +161,10 @@ void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t head,
   }
 }
 
-// Takes a place for an array and notes what to copy there.
+// Reserves memory for an array and copies the array there.
 class Upload {
  public:
-  // With a null carver nothing is copied: the first pass only counts.
+  // With a null carver nothing is copied: the first pass only counts bytes.
   explicit Upload(simt::Carver& carver) : carver_(carver) {}
   template <typename T>
   Span<const T> add(const T* data, std::int64_t count) {
@@ -181,15 +181,16 @@ class Upload {
   simt::Carver& carver_;
 };
 
-// Called twice, to count and to copy: the same order of arrays both times.
+// Called twice, first to count bytes and then to copy, so the order of arrays must be the same.
 void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Carver& carver, DevicePlan& plan) {
   Upload upload(carver);
   for (int t = 0; t < 2; ++t) {
     const TypeTiles& tiles = types[t];
-    // Buffers are whole 64-byte lines: their sizes are not the arrays'.
+    // Buffers are padded to 64-byte lines, so their sizes are not those of the arrays.
     const std::int64_t groups = tiles.heads * tiles.group_offsets.back(), runs = tiles.run_offsets[groups];
     TypeView& view = plan.work.types[t];
-    view.columns = tiles.heads == 1 ? tiles.columns : 0;  // from head to head: columns of own tiles are of all heads
+    // The stride between heads. With tiles per head, the columns of a type already cover all heads.
+    view.columns = tiles.heads == 1 ? tiles.columns : 0;
     view.run_offsets = upload.add(tiles.run_offsets.data(), groups + 1);
     view.runs = upload.add(tiles.runs.data(), runs);
     view.visible = upload.add(tiles.visible.data(), tiles.columns);
@@ -219,12 +220,12 @@ void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Car
   plan.group_sizes = upload.add(host.group_sizes);
 }
 
-// Codes are the same as the tiles'; only where the labels of a mixed column lie differs: in rows of bytes.
+// Codes are those of the tiles; only the labels of mixed columns are stored differently, as rows of bytes.
 ListedDistances list_distances(const TypeTiles& tiles) {
   ListedDistances listed;
   const DistanceLabels& labels = tiles.distance;
   if (!labels.used()) return listed;
-  // `lanes` has them from the farthest right to the left, kGroup - 1 more at either end.
+  // `lanes` stores them from the farthest right to the left, with kGroup - 1 extra ones at either end.
   for (std::int64_t n = labels.lanes.size() - kGroup; n >= kGroup - 1; --n) listed.rows.push_back(labels.lanes[n]);
   if (tiles.relative_labels > kMostListedLabels) return listed;
   for (std::int64_t place = 0; place < labels.codes.size(); ++place) {
@@ -246,7 +247,7 @@ ListedDistances list_distances(const TypeTiles& tiles) {
   return listed;
 }
 
-// Tiles that every head has its own of: the lists of one head after those of the other, and whose each entry is.
+// For tiles per head: appends the lists head after head, and records the head of each entry.
 void add_items_of_heads(const AttentionTiles& tiles, HostPlan& plan) {
   for (std::int64_t head = 0; head < tiles.types[0].heads; ++head) {
     for (std::int64_t b = 0; b < tiles.types[0].examples(); ++b) {
@@ -285,7 +286,7 @@ HostPlan make_plan(const AttentionTiles& tiles) {
 std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles) {
   std::shared_ptr<const void>& kept = tiles.plans[static_cast<std::size_t>(Device::cuda)];
   if (kept != nullptr) return std::static_pointer_cast<const DevicePlan>(kept);
-  // Once per batch, not per layer: the lists are walked on the host.
+  // Once per batch, not per layer, because the host builds the lists.
   const HostPlan host = make_plan(tiles);
   auto plan = std::make_shared<DevicePlan>();
   simt::Carver counter(nullptr);

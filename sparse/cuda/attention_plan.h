@@ -1,8 +1,8 @@
-// The work lists of an operator's batch: which blocks a launch has and what each of them sees. Made once per batch from
-// its tiles, on the host, and kept on the device.
+// The work lists of an operator's batch: the blocks of a launch and what each of them sees. Built on the host once per
+// batch from its tiles, and kept on the device.
 //
-// Every list is a function of one example's own tiles, counted from its first token: neighbours in the batch do not
-// change what is summed in which order.
+// Every list is a function of one example's own tiles, counted from its first token, so that other examples in the
+// batch do not change which numbers are summed in which order.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace etc::sparse::cuda {
 
-// Labels of a type by distance: the map, for pairwise terms, and, if they are few, as if they had been listed
-// (TypeTiles::label, mixed). Empty for other types.
+// Labels of a type that are given by distance: the map, for pairwise terms, and, if there are few rows, the same labels
+// in listed form (TypeTiles::label, mixed). Empty for other types.
 struct ListedDistances {
   std::vector<std::int32_t> rows;    // [distances], by rising distance
   std::vector<std::uint32_t> label;  // [columns]
-  std::vector<std::uint8_t> mixed;   // [distances + kGroup - 1, kGroup]: a row for each place in DistanceLabels::lanes
+  std::vector<std::uint8_t> mixed;   // [distances + kGroup - 1, kGroup]: one row per place in DistanceLabels::lanes
 };
 
 // The lists, still on the host.
@@ -32,7 +32,7 @@ struct HostPlan {
   std::vector<KeyItem> key_items;
   std::vector<KeyEntry> key_entries;
   std::vector<SplitKeys> split_keys;
-  // As HeadLists: filled where every head has tiles of its own.
+  // As HeadLists: filled if every head has its own tiles.
   std::vector<std::int32_t> item_heads, split_query_heads, key_item_heads, split_key_heads;
   std::vector<std::int64_t> group_rows;   // [groups]
   std::vector<std::int32_t> group_sizes;  // [groups]
@@ -40,7 +40,7 @@ struct HostPlan {
   std::int64_t query_slots = 0, key_slots = 0;
 };
 
-// With Partition::keys a query's keys are shared among blocks: such queries are few and see much.
+// With Partition::keys a query's keys are divided among blocks, because such queries are few and see many keys.
 HostPlan make_plan(const AttentionTiles& tiles);
 
 // The same on the device, with the tiles.
@@ -49,11 +49,11 @@ struct DevicePlan {
   simt::Span<const std::int64_t> group_rows;   // [groups]
   simt::Span<const std::int32_t> group_sizes;  // [groups]
   std::int64_t query_slots = 0, key_slots = 0;
-  // What all spans above point into.
+  // The memory that all spans above point into.
   Bytes memory;
 };
 
-// The plan of these tiles; made when first asked for, kept with them.
+// The plan of these tiles, built on first use and kept with them.
 std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles);
 
 }  // namespace etc::sparse::cuda

@@ -6,16 +6,16 @@
 
 namespace etc::sparse::cuda {
 
-// What these kernels do not compute is told before any of them runs.
+// Unsupported calls are reported before any kernel runs.
 void check_supported(const AttentionInputs& in) {
-  // Larger heads would need tiles no block's shared memory holds.
+  // The tiles of larger heads do not fit into a block's shared memory.
   const int most = is_pairwise(in) ? kMaxPairwiseHead : uses_bf16(in) ? kMaxBf16Head : kMaxFp32Head;
   if (in.head_size > most) {
     fail(in.tiles->op->name, "cuda: expected a head size of at most D={} in {}{}, got D={} (the cpu takes any)", most,
          compute_type_name(uses_bf16(in) ? ComputeType::bf16 : ComputeType::fp32),
          is_pairwise(in) ? " with terms pair by pair, or a pattern of each head" : "", in.head_size);
   }
-  // A group's tiles of both key sets are those of one head.
+  // An item has tiles of both key sets, which must belong to one head.
   const TypeTiles &first = in.tiles->types[0], &second = in.tiles->types[1];
   if (first.heads != second.heads && second.columns > 0) {
     fail(in.tiles->op->name,
@@ -24,16 +24,16 @@ void check_supported(const AttentionInputs& in) {
   }
 }
 
-// Pairs of bf16, rows padded to a width the kernels know; rows of the kernels' own type are read where they lie.
+// Words of the bf16 copy, rows padded to a supported width; 0 if the kernels read the caller's rows directly.
 std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in) {
   return uses_bf16(in) && in.type == ElementType::fp32
              ? rows * in.heads * (bf16_width(static_cast<int>(in.head_size)) / 2)
              : 0;
 }
 
-// The order of the arrays is the layout: both calls, counting and taking, come through here.
+// The order of the arrays defines the layout; both the counting and the reserving call run this code.
 CommonScratch::CommonScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) {
-  // Sizes come from the tiles: a call for the size may leave the rows unset.
+  // Sizes follow from the tiles, because the rows may be unset when only the size is wanted.
   const TypeTiles& first = in.tiles->types[0];
   q = carver.take<std::uint32_t>(converted_words(first.queries(), in));
   for (int t = 0; t < 2; ++t) {
@@ -60,7 +60,7 @@ AttentionSizes sizes_of(const AttentionInputs& in) {
   return sizes;
 }
 
-// Threshold and scale as the CPU has them: the same pairs are kept on every device.
+// The CPU's threshold and scale, so that the same pairs are kept on every device.
 DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch) {
   DropoutView view;
   view.keys = simt::read_only(scratch.dropout_keys);
@@ -70,7 +70,7 @@ DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch
 }
 
 namespace {
-// From the first number of a tensor of rows to the last that may be touched: the span kernels are checked against.
+// Count from the first number of a tensor to the last that may be accessed; kernel accesses are checked against it.
 std::int64_t numbers_in(std::int64_t rows, std::int64_t stride, const AttentionInputs& in) {
   return rows == 0 ? 0 : (rows - 1) * stride + in.heads * in.head_size;
 }
@@ -100,7 +100,7 @@ NumberRows numbers_of(const Rows& rows, const AttentionInputs& in) {
 }
 
 Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const AttentionInputs& in) {
-  // Head-major after conversion: a head's rows are neighbours, and copies of tiles are whole lines.
+  // Head-major after conversion: a head's rows are contiguous, so copies of tiles are whole cache lines.
   const std::int64_t words = bf16_width(static_cast<int>(in.head_size)) / 2;
   return {simt::read_only(converted), rows * words, words};
 }
@@ -144,7 +144,7 @@ TableViews table_views(const AttentionInputs& in) {
 }
 
 void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScratch& scratch) {
-  // Raised by kernels, looked at by check_range.
+  // Set by kernels, read by check_range.
   simt::fill_zero(scratch.range.data, scratch.range.size * static_cast<std::int64_t>(sizeof(std::int32_t)));
   if (uses_bf16(in)) {
     convert(in.q, in, scratch.q);
@@ -167,7 +167,7 @@ void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScra
     launch_table(params, simt::stream());
   }
   if (scratch.dropout_keys.size > 0) {
-    // Streams are few: the host derives them, in the words of etc_core/base/random.h.
+    // There is one stream per example, so the host derives them with etc_core/base/random.h.
     std::vector<std::uint64_t> keys;
     for (std::int64_t b = 0; b < scratch.dropout_keys.size; ++b) {
       keys.push_back(dropout_key(in.dropout.seed, static_cast<std::uint64_t>(in.dropout.sample_ordinals[b]),

@@ -9,17 +9,17 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-// Both kernels, for one precision: head size and terms choose the instance.
+// Launches both kernels for one precision; head size and terms select the instance.
 template <typename Element>
 void launch_any(BackwardParams<Element> params, void* stream) {
   choose_products<Element>(params.sizes.head_size, [&](auto chosen) {
     choose_terms<Element>(params.sizes, [&](auto tag) {
       using Terms = typename decltype(tag)::Type;
       using Products = typename decltype(chosen)::template Type<Terms>;
-      // The kernel by queries holds most at a time: the widest heads need another kind of products there.
+      // The kernel by queries needs the most registers, so the widest heads use another kind of products there.
       using QueryProducts = typename decltype(chosen)::template QueryGradients<Terms>;
       const std::int64_t heads = heads_of_grid(params.sizes, params.work.own_heads.items);
-      // The keys' kernel first: it reads C and dC as the layer above left them.
+      // The kernel by keys runs first, because it reads C and dC as written by the layer above.
       std::int64_t shared = fit_shared<KeyGradientTiles<Products>>(params.sizes);
       simt::launch<KeyGradientKernel<Products, Terms>>({params.work.key_items.size, heads, 1, shared}, params, stream);
       shared = fit_shared<QueryGradientTiles<QueryProducts>>(params.sizes);

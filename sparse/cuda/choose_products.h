@@ -1,4 +1,4 @@
-// From a call's precision, head size and terms to the kernels' template arguments: the one list of what is compiled.
+// Selects the kernels' template arguments from a call's precision, head size and terms: the only list of instances.
 //
 // C++17: device code reads this header.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace etc::sparse::cuda {
 
-// QueryProducts: of the backward kernel that goes by queries, which holds most at a time. PairwiseProducts: of all
-// kernels with pairwise terms, which hold more.
+// QueryProducts: for the backward kernel by queries, which needs the most registers. PairwiseProducts: for all kernels
+// with pairwise terms, which need even more.
 template <typename Products, typename QueryProducts = Products, typename PairwiseProducts = Products>
 struct Chosen {
   template <typename Terms>
@@ -28,7 +28,7 @@ template <typename Element, typename Run>
 void choose_products(int head_size, const Run& run) {
   // Every instance named here is compiled, with and without terms.
   if constexpr (std::is_same_v<Element, float>) {
-    // Accumulators of 8 or 16 tiles: a thread's registers bound how many components it may own.
+    // Accumulators of 8 or 16 tiles: a thread's registers limit how many components it can own.
     using Wide = Fp32Products<16>;
     using WidePairwise = Fp32Products<kMaxPairwiseHead / 8>;
     return head_size <= 64 ? run(Chosen<Fp32Products<8>>{}) : run(Chosen<Wide, Wide, WidePairwise>{});
@@ -41,25 +41,25 @@ void choose_products(int head_size, const Run& run) {
       case 64:
         return run(Chosen<Bf16Products<4>>{});
       default:
-        // The widest head does not leave registers for two operands: there they come from shared memory.
+        // The widest head leaves no registers for two operands, so they are read from shared memory.
         return run(Chosen<Bf16Products<8>, StagedBf16Products<8>>{});
     }
   }
 }
 
-// Blocks y of a launch over a list: one a head, or one where entries have heads of their own.
+// Grid size y of a launch over a list: one block per head, or one if each entry names its head.
 inline std::int64_t heads_of_grid(const AttentionSizes& sizes, const Span<const std::int32_t>& own_heads) {
   return own_heads.size > 0 ? 1 : sizes.heads;
 }
 
-// A type as a value: lambdas take values.
+// A type wrapped in a value, since lambdas take values.
 template <typename ChosenTerms>
 struct TermsTag {
   using Type = ChosenTerms;
 };
 
-// Calls run(TermsTag<Terms>): a model without a relative table runs kernels in which there is none. Pairwise terms are
-// of products in fp32 alone.
+// Calls run(TermsTag<Terms>): a model without a relative table runs kernels compiled without terms. Pairwise terms
+// exist only with fp32 products.
 template <typename Element, typename Run>
 void choose_terms(const AttentionSizes& sizes, const Run& run) {
   if constexpr (std::is_same_v<Element, float>) {

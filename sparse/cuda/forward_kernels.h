@@ -1,11 +1,11 @@
 // Attention forward. Launch geometry: block x is a work item (up to 4 groups of 16 queries of one example and the key
-// tiles they see), block y a head, a warp a group. Key tiles are copied two deep: while one is used the next is on its
-// way.
+// tiles they see), block y a head, a warp a group. Key tiles are double-buffered: while one is used, the next is being
+// copied.
 //
 //   1. per key tile: scores of the group's steps, relative terms, running scores, mask
 //   2. running maximum and sum (online softmax, in powers of two), outputs rescaled
 //   3. dropout, weighted sum of values
-// An item that has all its queries see writes outputs, others leave (output, maximum, sum) in a slot for
+// An item that covers all keys of its queries writes outputs; other items write (output, maximum, sum) to a slot for
 // CombineKernel.
 #pragma once
 
@@ -16,9 +16,9 @@
 
 namespace etc::sparse::cuda {
 
-// The largest (the sum) of the four lanes that share a row.
+// Maximum (or sum) over the four lanes that share a row.
 ETC_DEVICE float row_max(float x) {
-  // Lanes 4i … 4i+3 share a row: two exchanges reach all of them.
+  // Lanes 4i … 4i+3 share a row: two shuffles reach all of them.
   float other = simt::shuffle_xor(x, 1);
   x = x > other ? x : other;
   other = simt::shuffle_xor(x, 2);
@@ -29,7 +29,7 @@ ETC_DEVICE float row_sum(float x) {
   return x + simt::shuffle_xor(x, 2);
 }
 
-// Online softmax of a group: what a lane holds of its rows lane/4 and lane/4 + 8, relative to the largest logit so far.
+// Online softmax of a group: a lane's part of its rows lane/4 and lane/4 + 8, relative to the largest logit so far.
 template <int kTiles>
 struct OnlineSoftmax {
   float out[kTiles][4];  // [16 queries, 8 kTiles components] over the warp
@@ -40,8 +40,8 @@ struct OnlineSoftmax {
     max[0] = max[1] = kHidden;
     sum[0] = sum[1] = 0.0f;
   }
-  // Makes all of it relative to a new maximum, the lane's share of which is `largest`. A row that has seen nothing yet
-  // has the maximum kHidden and must not take its hidden pairs for weights of 1.
+  // Rescales everything to a new maximum; `largest` is this lane's share of it. While a row has seen no key, its
+  // maximum is kHidden, and its hidden pairs must not get weights of 1.
   ETC_DEVICE void follow(const float (&largest)[2]) {
     ETC_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -59,8 +59,8 @@ struct OnlineSoftmax {
   }
 };
 
-// Shared memory of the forward kernel. At D = 64 in bf16 with R = 32: 41,472 bytes of key tiles and 10,240 of labels,
-// so that four blocks fit into the 227 KB of an sm_90 multiprocessor and three into the 163 KB of sm_80.
+// Shared memory of the forward kernel. At D = 64 in bf16 with R = 32 it takes 41,472 bytes of key tiles and 10,240 of
+// labels, so that four blocks fit into the 227 KB of an sm_90 multiprocessor and three into the 163 KB of sm_80.
 template <typename Products>
 struct ForwardTiles {
   TilePipe<Products> pipe;
@@ -83,9 +83,9 @@ struct ForwardTiles {
   }
 };
 
-// One block: 64 queries of one example and head against the key tiles they see; a warp takes 16 of them. What a thread
-// holds over the whole loop, for its rows lane/4 and lane/4 + 8 of the warp's group:
-//   query  the operand of q·k (bf16: 4 words per 16 components; fp32: the name of a tile)
+// One block: 64 queries of one example and head, and the key tiles they see; a warp processes 16 of the queries. What a
+// thread keeps over the whole loop, for its rows lane/4 and lane/4 + 8 of the warp's group:
+//   query  the operand of q·k (bf16: 4 words per 16 components; fp32: a reference to a tile)
 //   out    kTiles accumulators of 16x8, unnormalised, relative to max
 //   max    largest logit so far, base 2;  sum  of the powers relative to it: equal in the four lanes of a row
 // and per tile the scores of at most 8 steps: q·k, then logits, then weights, in the same registers.
@@ -94,12 +94,12 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   using Params = ForwardParams<typename Products::Element>;
   static const char* name() { return "attention forward"; }
 
-  // Logits, in base 2, of one step in place of its products; masked ones kHidden. Brings C forward.
+  // Replaces the products of one step by logits in base 2; masked ones become kHidden. Updates C.
   static ETC_DEVICE bool logits(const Params& p, int type_index, std::int64_t head, std::int64_t column,
                                 const Terms& terms, float (&c)[4]) {
     const TypeView& type = p.work.types[type_index];
     const ScoreView& scores = p.scores[type_index];
-    // Masks are bits of a column, terms a look-up per pair; both before the loop, so that loads overlap.
+    // Masks (bits of a column) and terms (a look-up per pair) are read before the loop, so that loads overlap.
     const unsigned visible = visible_pairs(type, column);
     float term[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     if (scores.mode != ScoreMode::read) terms.of_step(type, column, term);
@@ -111,7 +111,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       if (scores.mode == ScoreMode::none) {
         logit = simt::fma(c[e], p.sizes.scale, term[e]) * kLog2E;
       } else {
-        // Scores lie [columns, 16]: the 8 lanes of a key touch one line of 64 bytes.
+        // Scores are [columns, 16]: the 8 lanes of a key access one line of 64 bytes.
         const std::int64_t place = score_place(type, head, column, e);
         std::int32_t sum;
         float own = 0.0f;
@@ -119,13 +119,13 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
           sum = simt::load(scores.running, place);
         } else {
           own = simt::fma(c[e], p.sizes.scale, term[e]);
-          // Rounded to C's step at once: recomputation and rewinding see the same number.
+          // Rounded to C's step immediately, so that recomputation and rewinding use the same number.
           sum = simt::nearest(own * kScoreStepsPerUnit);
           if (scores.mode != ScoreMode::write) sum = wrapping_add(sum, simt::load(scores.running, place));
           if (scores.mode != ScoreMode::add_unkept) simt::store(scores.running, place, sum);
         }
         const float value = running_value(sum);
-        // One flag per thread, looked at once after the last tile.
+        // One flag per thread, checked once after the last tile.
         good = good && (!seen || (in_range(own) && in_range(value)));
         logit = value * (kLog2E * scores.logit_scale);
       }
@@ -134,17 +134,17 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     return good;
   }
 
-  // What a thread holds over the loop of its warp.
+  // A thread's state over the loop of its warp.
   struct Warp {
     WarpQueries own;
     Terms terms;
-    typename Products::Query query;  // in registers or as a place in shared memory: Products decides
+    typename Products::Query query;  // in registers or in shared memory: Products decides
     OnlineSoftmax<Products::kTiles> softmax;
     SharedTile<float> stage;      // [kTileKeys, kTableStride] of the warp; staged only
     bool good[2] = {true, true};  // no score of the type left the range of C
   };
 
-  // Pass 1: the logits of the chunk's steps and, in `largest`, the maximum with what came before.
+  // Pass 1: the logits of the chunk's steps, and in `largest` the maximum including earlier tiles.
   static ETC_DEVICE void logits_of_tile(const Params& p, const typename Products::Tile& keys, const SeenTile& seen,
                                         Warp& w, float (&c)[kTileSteps][4], float (&largest)[2]) {
     const int type = seen.tile.type;
@@ -166,7 +166,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
 
   // Pass 2: powers, relative to the maximum, in place of logits, and their sum. Then dropout.
   static ETC_DEVICE void weights_of_tile(const Params& p, const SeenTile& seen, Warp& w, float (&c)[kTileSteps][4]) {
-    // Of this tile alone, so that the four lanes add their shares once per tile.
+    // Sums of this tile only, so that the four lanes add their shares once per tile.
     float added[2] = {0.0f, 0.0f};
     ETC_UNROLL
     for (int s = 0; s < kTileSteps; ++s) {
@@ -178,7 +178,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
         added[e / 2] += power;
         c[s][e] = power;
       }
-      // Dropout comes after the sum: it is not renormalised.
+      // Dropout is applied after the sum, so weights are not renormalised.
       if (p.dropout.keys.size > 0) {
         const unsigned kept = kept_of_step(w.own, seen, p.dropout.threshold, s);
         ETC_UNROLL
@@ -189,7 +189,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     w.softmax.sum[1] += row_sum(added[1]);
   }
 
-  // Tile n, which lies in the pipe, for one warp.
+  // Processes tile n, which is in the pipe, for one warp.
   static ETC_DEVICE void add_tile(const Params& p, const TilePipe<Products>& pipe, int n, Warp& w) {
     const SeenTile seen = SeenTile::of(p.work, w.own, n);
     float c[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp: q·k, then logits, then weights
@@ -215,7 +215,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     if (Products::kStagedWeights)
       w.stage = shared.stage.part(w.own.warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
 
-    // Before the loop, all on their way at once: queries, the first tile, the terms' table.
+    // Before the loop, start all copies at once: queries, the first tile, the terms' table.
     if (Products::kStagedQueries) {
       Products::copy_rows(shared.q, w.own.rows_of_item(p.q), kBlockQueries, p.sizes.head_size,
                           {simt::thread_index(), kBlockThreads});
@@ -235,7 +235,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   static ETC_DEVICE void finish(const Params& p, const WarpQueries& own,
                                 const OnlineSoftmax<Products::kTiles>& softmax) {
     const int lane = simt::lane_index(), head_size = p.sizes.head_size;
-    // Whole results are divided here; partial ones carry maximum and sum along.
+    // Complete results are divided here; partial ones are stored with maximum and sum.
     const bool whole = own.item.slot < 0;
     const std::int64_t slots = (static_cast<std::int64_t>(own.item.slot) * p.sizes.heads + own.head) * kBlockQueries;
     ETC_UNROLL
@@ -247,7 +247,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       const float factor = !whole ? 1.0f : sum == 0.0f ? 0.0f : p.dropout.kept_scale / sum;
       const RowPlace out = whole ? place_of(p.out, row, own.head, head_size) : scratch_place(p.slots, slot);
       store_row(out, softmax.out, half, head_size, factor);
-      // One of the four lanes of a row writes what the row has once.
+      // One of the four lanes of a row writes the values that exist once per row.
       if (lane % 4 != 0) continue;
       if (whole) {
         const float lse = simt::fma(max, kLn2, simt::log(sum));
@@ -272,12 +272,12 @@ struct CombineKernel : simt::BlockOf<128> {
     const std::int64_t head = head_of(p.own_heads, simt::block_x());
     const int head_size = p.sizes.head_size;
     const std::int64_t part = p.sizes.heads * kBlockQueries * (head_size + 2);  // from slot to slot
-    // Two components a thread: rows in bf16 are written in words.
+    // Two components per thread: bf16 rows are written in words.
     const int pairs = ceil_div(head_size, 2);
     for (int i = simt::thread_index(); i < split.queries * pairs; i += kThreads) {
       const int query = i / pairs, d = i % pairs * 2, last = d + 1 < head_size ? 1 : 0;
       const std::int64_t first = ((split.first_slot * p.sizes.heads + head) * kBlockQueries + query) * (head_size + 2);
-      // Every thread reads the row's maxima and sums again: they are few, and no thread waits for another.
+      // Every thread reads all maxima and sums of the row: they are few, and this needs no synchronisation.
       float max = kHidden;
       for (int n = 0; n < split.slots; ++n) {
         const float other = simt::load(p.slots, first + n * part + head_size);
@@ -286,7 +286,7 @@ struct CombineKernel : simt::BlockOf<128> {
       float sum = 0.0f, total[2] = {0.0f, 0.0f};
       for (int n = 0; n < split.slots; ++n) {
         const float own = simt::load(p.slots, first + n * part + head_size);
-        // A split in which the query saw nothing has no output to weigh.
+        // A split in which the query saw no key has no output.
         const float weight = own == kHidden ? 0.0f : simt::exp2(own - max);
         sum = simt::fma(weight, simt::load(p.slots, first + n * part + head_size + 1), sum);
         for (int e = 0; e <= last; ++e) {

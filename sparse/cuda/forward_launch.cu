@@ -1,4 +1,4 @@
-// Launches of the forward kernels, and of what comes before and after them.
+// Launches of the forward kernels, and of the kernels before and after them.
 #include "sparse/cuda/choose_products.h"
 #include "sparse/cuda/forward_kernels.h"
 #include "sparse/cuda/launch.h"
@@ -8,7 +8,7 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-// The kernel for one precision: head size and terms choose the instance.
+// Launches the kernel for one precision; head size and terms select the instance.
 template <typename Element>
 void launch_any(ForwardParams<Element> params, void* stream) {
   choose_products<Element>(params.sizes.head_size, [&](auto chosen) {
@@ -16,7 +16,7 @@ void launch_any(ForwardParams<Element> params, void* stream) {
       using Terms = typename decltype(tag)::Type;
       using Products = typename decltype(chosen)::template Type<Terms>;
       using Kernel = ForwardKernel<Products, Terms>;
-      // What fits decides where the terms' table lies and whether tiles are copied ahead.
+      // The shared memory decides where the terms' table is stored and whether tiles are prefetched.
       const std::int64_t shared = fit_shared<ForwardTiles<Products>>(params.sizes);
       simt::launch<Kernel>(
           {params.work.items.size, heads_of_grid(params.sizes, params.work.own_heads.items), 1, shared}, params,

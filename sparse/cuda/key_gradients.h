@@ -1,10 +1,10 @@
-// Attention backward, key by key: dk and dv. Block x is a work item: 64 keys of one type and the groups of queries that
-// see any of them, four at a time; block y is a head.
+// Attention backward by keys: dk and dv. Block x is a work item: 64 keys of one type and the groups of queries that
+// see any of them, processed four groups at a time; block y is a head.
 //
-//   1. a warp a group: probabilities and ds of its pairs with these keys, to shared memory  [64 queries, 64 keys]
-//   2. a warp 16 keys: dk += dsᵀ q, dv += dropout(p)ᵀ dout over the four groups
-// A block owns its keys, so nothing is added by two blocks; where a key is seen by very many groups they are split, and
-// SumKeysKernel adds the parts in order. Runs before QueryGradientKernel, which brings dC up to date and C back.
+//   1. a warp per group: probabilities and ds of its pairs with these keys, to shared memory  [64 queries, 64 keys]
+//   2. a warp per 16 keys: dk += dsᵀ q, dv += dropout(p)ᵀ dout over the four groups
+// A block owns its keys, so no two blocks add to the same number. Keys that very many groups see are split by groups,
+// and SumKeysKernel adds the parts in order. Runs before QueryGradientKernel, which updates dC and rewinds C.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace etc::sparse::cuda {
 
-// Steps do not begin at multiples of 8: the first may begin before the tile, the last end behind it.
+// Steps do not begin at multiples of 8: the first may begin before the tile, the last may end after it.
 inline constexpr int kKeyRows = kTileKeys + 2 * kRunStep;
 
 // Shared memory of the kernel. At D = 64 in bf16 with R = 32: 23,040 bytes of keys and values, 18,432 of queries and
@@ -45,9 +45,9 @@ struct KeyGradientTiles {
   }
 };
 
-// One block: 64 keys of one key set and head. It goes through the groups that see them four at a time, a warp each;
-// then every warp turns to 16 of the keys and adds up what the four groups gave: the pair tiles are how the two halves
-// meet.
+// One block: 64 keys of one key set and head. It processes the groups that see them four at a time, one warp each; then
+// every warp takes 16 of the keys and adds the contributions of the four groups. The two phases exchange data through
+// the pair tiles.
 //   weights, ds  [64 queries, 64 keys]   written by the queries' warps, read transposed by the keys'
 //   dk, dv       kTiles accumulators of 16x8 per thread, over the whole loop
 // A step of 8 keys may begin up to 7 keys before the tile, so keys and values come with 8 rows to either side.
@@ -62,8 +62,8 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
 
   // A warp's group of queries, one of those that see any of the block's keys.
   struct Group {
-    KeyEntry entry;              // and where in its runs that begins
-    int first = 0, queries = 0;  // first query, within the example, and how many there are from it on
+    KeyEntry entry;              // the group, and where in its runs the block's keys begin
+    int first = 0, queries = 0;  // first query within the example, and number of queries from there on
     std::int64_t row = 0;        // of the first query
     Terms terms;
     typename Products::Query query, dout;
@@ -71,13 +71,13 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     std::uint64_t stream = 0;  // of dropout
   };
 
-  // A step's pairs, into the warp's rows of the pair tiles.   offset: of the step, within the tile; -7 at least
+  // Computes a step's pairs into the warp's rows of the pair tiles.   offset: of the step within the tile, at least -7
   static ETC_DEVICE void add_step(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                   const Group& group, int offset, std::int64_t column) {
     const int warp = simt::warp_index(), head_size = p.sizes.head_size;
     StepPairs step{item.type, head_of_block(p), column};
     float score[4] = {0.0f, 0.0f, 0.0f, 0.0f}, dp[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    // Of a type that carries scores p comes from C.
+    // For a type that carries scores, p is computed from C.
     if (p.scores[item.type].gradient_mode == ScoreGradientMode::none) {
       Products::scores(group.query, shared.k, offset + kRunStep, head_size, score);
       if constexpr (Terms::kPairwise) Terms::join_scores(p, place_of_step(p, item, group, offset, column), score);
@@ -89,12 +89,12 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       const int number = item.first_key + offset + (item.type == 0 ? 0 : item.example_keys[0]);
       step.kept = kept_pairs(group.stream, p.dropout.threshold, step.head, group.first, number);
     }
-    // Reads C and dC as the layer above left them; QueryGradientKernel, after this, brings them up to date.
+    // Reads C and dC as written by the layer above; QueryGradientKernel updates them afterwards.
     const StepGradients gradients = step_gradients<ScoreUse::reads>(p, step, group.rows, score, dp);
     ETC_UNROLL
     for (int e = 0; e < 4; ++e) {
       const int own = offset + key_of(e);
-      // A step may begin before the tile or end behind it: those keys are the neighbour's.
+      // A step may begin before the tile or end after it; those keys belong to the neighbouring tile.
       if (own < 0 || own >= kTileKeys) continue;
       const int place = (kGroup * warp + query_of(e)) * Products::kPairStride + own;
       shared.weights.store(place, Products::value(gradients.weights[e]));
@@ -106,7 +106,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     }
   }
 
-  // A step whose first key lies at `offset` within the tile.
+  // The place of a step whose first key is at `offset` within the tile.
   static ETC_DEVICE StepPlace place_of_step(const Params& p, const KeyItem& item, const Group& group, int offset,
                                             std::int64_t column) {
     const int first_key = item.first_key + offset;
@@ -115,7 +115,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
         group.row, item.key_row + offset, distance_of(p.work.types[item.type], item.example, group.first, first_key)};
   }
 
-  // The label of pair e of a step, to its place: for the warp that has the key.
+  // Stores the label of pair e of a step for the warp that owns the key.
   static ETC_DEVICE void store_label(const Params& p, const StepPlace& at, int e, int place,
                                      const KeyGradientTiles<Products>& shared) {
     const TypeView& type = p.work.types[at.type];
@@ -123,7 +123,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     shared.labels.store(place, static_cast<std::uint16_t>(label_of_pair(type, at, query_of(e), key_of(e))));
   }
 
-  // One warp's group: its pairs with the block's keys, into rows [16 warp, 16 warp + 16) of the pair tiles.
+  // Computes the pairs of one warp's group with the block's keys: rows [16 warp, 16 warp + 16) of the pair tiles.
   static ETC_DEVICE void pairs_of_group(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                         Group& group) {
     const TypeView& type = p.work.types[item.type];
@@ -146,7 +146,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
         const int offset = run.first_key + key - item.first_key;
         if (offset >= item.keys) break;
         add_step(p, item, shared, group, offset, run.column + key);
-        simt::sync_warp();  // lanes come back together for the next step's products
+        simt::sync_warp();  // lanes reconverge for the next step's products
       }
     }
   }
@@ -154,7 +154,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   // Starts copying the block's keys and values, from kRunStep before the first key.
   static ETC_DEVICE void copy_keys(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared) {
     const std::int64_t head = head_of_block(p), first_row = item.key_row - kRunStep;
-    // The example's first tile has nothing before it.
+    // The example's first tile has no keys before it.
     const int first_valid = item.first_key < kRunStep ? kRunStep - item.first_key : 0;
     const int valid = (item.type == 0 ? item.example_keys[0] : item.example_keys[1]) - item.first_key + kRunStep;
     const Team block{simt::thread_index(), kBlockThreads};
@@ -165,8 +165,8 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     simt::copy_async_commit();
   }
 
-  // The warp's group (without `working` none): its queries and their gradients come into the block's tiles, the pairs
-  // of all its rows are zeros. All of it is there for the whole block when this returns.
+  // Loads the warp's group (none if not `working`): copies its queries and their gradients into the block's tiles and
+  // zeroes the pairs of all its rows. When this returns, all of it is visible to the whole block.
   static ETC_DEVICE Group begin_group(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                       int entry, bool working) {
     const std::int64_t head = head_of_block(p);
@@ -186,7 +186,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     Products::copy_rows(q, rows_of_head(p.q, head, group.row, group.queries), kGroup, p.sizes.head_size, own);
     Products::copy_rows(dout, rows_of_head(p.dout, head, group.row, group.queries), kGroup, p.sizes.head_size, own);
     simt::copy_async_commit();
-    // Pairs nobody computes must weigh nothing: stretches between runs, and warps without a group.
+    // Pairs that are not computed (between runs, and of warps without a group) must have weight zero.
     for (int i = own.thread; i < kGroup * Products::kPairStride; i += own.threads) {
       shared.weights.store(kGroup * warp * Products::kPairStride + i, Products::value(0.0f));
       shared.ds.store(kGroup * warp * Products::kPairStride + i, Products::value(0.0f));
@@ -204,18 +204,18 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     const auto shared = KeyGradientTiles<Products>::take(arena, p.sizes);
     copy_keys(p, item, shared);
 
-    // Of the warp's 16 keys, over all groups of the item.
+    // Gradients of the warp's 16 keys, over all groups of the item.
     float dk[Products::kTiles][4], dv[Products::kTiles][4];  // each [16 keys, 8 kTiles components] over the warp
     clear(dk);
     clear(dv);
-    // Four groups at a time; the last time fewer, the other warps' pairs are zeros.
+    // Four groups at a time; the last time there may be fewer, and the other warps' pairs are zeros.
     for (int n = item.entry_begin; n < item.entry_end; n += kWarpsPerBlock) {
       const bool working = n + warp < item.entry_end;
       Group group = begin_group(p, item, shared, n + warp, working);
       if (working) pairs_of_group(p, item, shared, group);
       simt::sync_block();
       // forward: out += p v, s += q·k / sqrt(D); so dv += pᵀ dout, dk += dsᵀ q
-      // A warp's 16 keys against all 64 queries of the four groups.
+      // The warp's 16 keys with all 64 queries of the four groups.
       Products::transposed_sum(shared.weights, Products::kPairStride, kGroup * warp, shared.dout, head_size, dv);
       if constexpr (Terms::kPairwise) {
         add_keys(p, item, shared, dk);
@@ -228,7 +228,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     finish(p, item, dk, dv);
   }
 
-  // With pairwise terms: dk of the warp's keys over all queries of the four groups.
+  // With pairwise terms: adds to dk of the warp's keys, over all queries of the four groups.
   static ETC_DEVICE void add_keys(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                   float (&dk)[Products::kTiles][4]) {
     if (p.work.types[item.type].labelled()) {
@@ -245,7 +245,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     const int head_size = p.sizes.head_size;
     const bool whole = item.slot < 0;
     const std::int64_t slots = (static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kTileKeys;
-    // Chosen, not indexed: an index would put the outputs into memory.
+    // Selected, not indexed: indexing would move the outputs to local memory.
     const Output& dk_out = item.type == 0 ? p.dk[0] : p.dk[1];
     const Output& dv_out = item.type == 0 ? p.dv[0] : p.dv[1];
     ETC_UNROLL

@@ -7,16 +7,16 @@
 
 namespace etc::sparse::cuda {
 
-// Head sizes the kernels take; operands in bf16 are padded to the next width.
-// Others are an error that says so: no slow path that would surprise.
+// Head sizes that the kernels support; bf16 operands are padded to the next supported width.
+// Larger heads are an error instead of a slow path that would surprise users.
 inline constexpr int kMaxBf16Head = 128;
-inline constexpr int kMaxFp32Head = 112;      // what fits into shared memory
-inline constexpr int kMaxPairwiseHead = 104;  // with a tile of labels beside it
+inline constexpr int kMaxFp32Head = 112;      // limited by shared memory
+inline constexpr int kMaxPairwiseHead = 104;  // the same, with a tile of labels in addition
 
 // Before the attention kernels.
 void launch_convert(const ConvertParams& params, void* stream);
 void launch_table(const TableParams& params, void* stream);
-// Forward; `combine` only where keys were split.
+// Forward; `combine` only if keys were split.
 void launch_forward(const ForwardParams<float>& params, void* stream);
 void launch_forward(const ForwardParams<std::uint32_t>& params, void* stream);  // bf16
 void launch_combine(const CombineParams& params, void* stream);

@@ -1,5 +1,5 @@
-// What happens to a pair of query and key between the products: running score, mask, dropout (terms: score_terms.h).
-// The same text in forward and backward, so that recomputed scores are the forward's to the last bit.
+// Steps for a pair of query and key between the products: running score, mask, dropout (terms: score_terms.h).
+// Forward and backward share this code, so that recomputed scores equal the forward's to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace etc::sparse::cuda {
 
 inline constexpr float kLog2E = 1.44269504f;
 inline constexpr float kLn2 = 0.69314718f;
-inline constexpr float kHidden = -3.0e38f;  // below every logit; infinities would need care in differences
+inline constexpr float kHidden = -3.0e38f;  // below every logit; finite, because differences of infinities are NaN
 
-// The steps of one group that start before key first_key + kTileKeys, from `cursor` on: what the group sees of one
-// tile. Runs have gaps between them, so a step's row within the tile and its column in the lists are two numbers.
+// The steps of one group that start before key first_key + kTileKeys, from `cursor` on: the group's steps in one tile.
+// Runs have gaps between them, so a step's row within the tile and its column in the lists are separate numbers.
 ETC_DEVICE Chunk chunk_of(const TypeView& type, const Cursor& cursor, std::int64_t group, int first_key) {
   Chunk chunk;
   std::int64_t at = cursor.run;
@@ -25,7 +25,7 @@ ETC_DEVICE Chunk chunk_of(const TypeView& type, const Cursor& cursor, std::int64
   int key = cursor.key;
   TileRun run;
   if (at < runs_end) run = simt::load(type.runs, at);
-  // Unrolled, so that row and column stay in registers; a step past the tile ends it.
+  // Unrolled, so that row and column stay in registers; the first step past the tile ends the loop.
   ETC_UNROLL
   for (int s = 0; s < kTileSteps; ++s) {
     if (at >= runs_end || run.first_key + key >= first_key + kTileKeys) break;
@@ -48,12 +48,12 @@ ETC_DEVICE int key_of(int e) {
   return simt::lane_index() % 4 * 2 + e % 2;
 }
 
-// Bit e: whether the pair of accumulator e sees each other.
+// Bit e: whether the query of accumulator e sees its key.
 ETC_DEVICE unsigned visible_pairs(const TypeView& type, std::int64_t column) {
   unsigned pairs = 0;
   ETC_UNROLL
   for (int j = 0; j < 2; ++j) {
-    // A column's 16 bits serve the 8 lanes that share its key.
+    // The 16 bits of a column are read by the 8 lanes that share its key.
     const unsigned queries = simt::load(type.visible, column + key_of(j));
     pairs |= (queries >> query_of(0) & 1u) << j | (queries >> query_of(2) & 1u) << (2 + j);
   }
@@ -66,17 +66,17 @@ ETC_DEVICE unsigned kept_pairs(std::uint64_t stream, std::uint32_t threshold, st
   unsigned kept = 0;
   ETC_UNROLL
   for (int half = 0; half < 2; ++half) {
-    // Numbered within the example: batch neighbours change nothing.
+    // Numbered within the example, so that other examples in the batch do not matter.
     const auto query = static_cast<std::uint32_t>(first_query + query_of(2 * half));
     const auto key = static_cast<std::uint32_t>(first_key + key_of(0));
-    // One call gives four neighbouring keys; a lane has two of them, which may lie in two blocks.
+    // One call gives the bits of four adjacent keys; a lane has two of them, which may be in two Philox blocks.
     Philox4 block = dropout_block(stream, static_cast<std::uint32_t>(head), query, key / 4);
     ETC_UNROLL
     for (int j = 0; j < 2; ++j) {
       const std::uint32_t own = key + static_cast<std::uint32_t>(j);
       // The second key begins the next block.
       if (j == 1 && own % 4 == 0) block = dropout_block(stream, static_cast<std::uint32_t>(head), query, own / 4);
-      // Chosen, not indexed: an index would put the block into memory.
+      // Selected, not indexed: indexing would move the block to local memory.
       const std::uint32_t low = own % 2 == 0 ? block[0] : block[1], high = own % 2 == 0 ? block[2] : block[3];
       const std::uint32_t bits = own % 4 < 2 ? low : high;
       kept |= (bits >= threshold ? 1u : 0u) << (2 * half + j);
@@ -85,12 +85,12 @@ ETC_DEVICE unsigned kept_pairs(std::uint64_t stream, std::uint32_t threshold, st
   return kept;
 }
 
-// Place of a pair in C and dC of one head.
+// Index of a pair in C and dC of one head.
 ETC_DEVICE std::int64_t score_place(const TypeView& type, std::int64_t head, std::int64_t column, int e) {
   return (head * type.columns + column + key_of(e)) * kGroup + query_of(e);
 }
 
-// Sums that may wrap at masked pairs.
+// Sums that may wrap around at masked pairs.
 ETC_DEVICE std::int32_t wrapping_add(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
 }

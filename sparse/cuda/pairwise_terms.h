@@ -1,5 +1,5 @@
-// The terms that need query and key pair by pair, and tables of more rows than a group's table may have: a policy of the
-// tile loops (score_terms.h) that reads rows of the tables from global memory for every pair, in fp32.
+// The terms that need query and key pair by pair, and tables with more rows than a group's table can have: a policy of
+// the tile loops (score_terms.h) that reads rows of the tables from global memory for every pair, in fp32.
 //
 //   m_ij  = q_i·k_j | factor[r] q_i·k_j | sum_c q_ic k_jc w[r]_c                                      r = label_ij
 //   s_ij  = scale (m_ij + q_i·rel[r] + k_j·rel_k[r] + rel_bias[r])          join_scores
@@ -7,8 +7,8 @@
 //   dp_ij = dout_i·(v_j + rel_v[r])                                         join_gradients
 //   dq_i  = sum_j g_ij (e_ij w[r]⊙k_j + rel[r])                             add_query_gradients      e: factor or 1
 //   dk_j  = sum_i g_ij (e_ij w[r]⊙q_i + rel_k[r])                           add_key_gradients
-// The tables' gradients are in table_gradients.h. Cost: D multiply-adds a pair for each of these; no memory at all, where
-// a table of every query and label would be larger than all scores.
+// The tables' gradients are in table_gradients.h. Cost: D multiply-adds per pair for each of these, and no extra
+// memory; a table of every query and label would be larger than all scores.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@
 
 namespace etc::sparse::cuda {
 
-// Where a step's 16 queries and 8 keys are.
+// The place of a step's 16 queries and 8 keys.
 struct StepPlace {
   int type = 0;
   std::int64_t head = 0, column = 0;
   std::int64_t query_row = 0, key_row = 0;  // of the group's first query and the step's first key
-  std::int64_t distance = 0;                // of this pair, with the example's shift
+  std::int64_t distance = 0;                // of the first pair, with the example's shift
 };
 
 // first_query, first_key: within the example, of group and step.
@@ -32,7 +32,7 @@ ETC_DEVICE std::int64_t distance_of(const TypeView& type, int example, int first
   return first_key + shift - first_query;
 }
 
-// Step s of what a warp sees of a tile.
+// The place of step s of a warp's steps in a tile.
 ETC_DEVICE StepPlace place_of_step(const WorkList& work, const WarpQueries& own, const SeenTile& seen, int s) {
   const int first_key = seen.tile.first_key + seen.chunk.row[s];
   StepPlace at;
@@ -45,7 +45,7 @@ ETC_DEVICE StepPlace place_of_step(const WorkList& work, const WarpQueries& own,
   return at;
 }
 
-// The label of a pair of a labelled type; of masked pairs some label.
+// The label of a pair of a labelled type; for masked pairs an arbitrary label.
 ETC_DEVICE int label_of_pair(const TypeView& type, const StepPlace& at, int query, int key) {
   const DistanceView& distance = type.distance;
   if (distance.rows.size > 0) {
@@ -57,7 +57,7 @@ ETC_DEVICE int label_of_pair(const TypeView& type, const StepPlace& at, int quer
   return simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
 }
 
-// The policy. Nothing is added to scale·(what join_scores leaves): of_step is that of NoTerms.
+// The policy. join_scores adds all terms before scaling, so of_step is that of NoTerms and adds nothing.
 struct PairwiseTerms : NoTerms {
   static constexpr bool kPairwise = true;
 
@@ -67,8 +67,8 @@ struct PairwiseTerms : NoTerms {
     return table_row(p.sizes, label_of_pair(p.work.types[at.type], at, query, key), at.head);
   }
 
-  // One pair's m and what is added to it, from q·k. No product and sum may be fused: forward and both backward kernels
-  // must find the same bits.
+  // One pair's m and the terms added to it, from q·k. Multiplications and additions must not be fused: forward and both
+  // backward kernels must compute the same bits.
   template <typename Params>
   static ETC_DEVICE float joined(const Params& p, const StepPlace& at, int query, int key, float dot) {
     const TableViews& tables = p.tables;
@@ -90,7 +90,7 @@ struct PairwiseTerms : NoTerms {
     return simt::add(of_both ? product : dot, sum);
   }
 
-  // Accumulator e of a loop that is not unrolled: chosen, not indexed, which would put all of them into memory.
+  // Accumulator e in a loop that is not unrolled: selected, because indexing would move all of them to local memory.
   static ETC_DEVICE float pick(const float (&c)[4], int e) {
     const float low = e == 0 ? c[0] : c[1], high = e == 2 ? c[2] : c[3];
     return e < 2 ? low : high;
@@ -102,7 +102,7 @@ struct PairwiseTerms : NoTerms {
     c[3] = e == 3 ? x : c[3];
   }
 
-  // Scores of a step over scale, in place of its q·k. Masked pairs keep that: their rows may not exist.
+  // Replaces q·k of a step by scores / scale. Masked pairs keep q·k, because their rows may not exist.
   template <typename Params>
   static ETC_DEVICE void join_scores(const Params& p, const StepPlace& at, float (&c)[4]) {
     const TypeView& type = p.work.types[at.type];
@@ -114,7 +114,7 @@ struct PairwiseTerms : NoTerms {
     }
   }
 
-  // dout·(v + rel_v) of a step in place of dout·v.
+  // Replaces dout·v of a step by dout·(v + rel_v).
   template <typename Params>
   static ETC_DEVICE void join_gradients(const Params& p, const StepPlace& at, float (&dp)[4]) {
     const TypeView& type = p.work.types[at.type];
@@ -133,7 +133,7 @@ struct PairwiseTerms : NoTerms {
     }
   }
 
-  // o[half] += weight · value(d), of the components a lane has of one row.
+  // o[half] += weight · value(d), for the components of one row that a lane owns.
   template <int kTiles, typename Value>
   static ETC_DEVICE void add_row(int head_size, int half, float weight, const Value& value, float (&o)[kTiles][4]) {
     ETC_UNROLL
@@ -168,13 +168,13 @@ struct PairwiseTerms : NoTerms {
         ETC_UNROLL
         for (int half = 0; half < 2; ++half) {
           const float weight = stage.load((kRunStep * s + j) * kTableStride + simt::lane_index() / 4 + 8 * half);
-          if (weight != 0.0f) body(at, s, j, half, weight);  // masked and dropped pairs weigh nothing
+          if (weight != 0.0f) body(at, s, j, half, weight);  // masked and dropped pairs have weight zero
         }
       }
     }
   }
 
-  // out += weights rel_v, weights as staged: what online softmax rescales with the rest.
+  // out += weights rel_v, with the staged weights; online softmax rescales it together with out.
   template <int kTiles, typename Params>
   static ETC_DEVICE void add_values(const Params& p, const WarpQueries& own, const SeenTile& seen,
                                     const SharedTile<float>& stage, float (&out)[kTiles][4]) {
@@ -186,7 +186,7 @@ struct PairwiseTerms : NoTerms {
     });
   }
 
-  // dq += ds (e w⊙k + rel), ds as staged, of a labelled type.
+  // dq += ds (e w⊙k + rel) for a labelled type, with the staged ds.
   template <typename Products, typename Params>
   static ETC_DEVICE void add_query_gradients(const Params& p, const WarpQueries& own, const SeenTile& seen,
                                              const SharedTile<float>& stage, const typename Products::Tile& keys,
@@ -201,7 +201,7 @@ struct PairwiseTerms : NoTerms {
     });
   }
 
-  // dk += ds (e w⊙q + rel_k) of the warp's 16 keys over the block's queries, of a labelled type.
+  // dk += ds (e w⊙q + rel_k) of the warp's 16 keys over the block's queries, for a labelled type.
   //   ds [kBlockQueries, kPairStride], labels [kBlockQueries, kTileKeys], queries [kBlockQueries, stride]
   template <typename Products, typename Params>
   static ETC_DEVICE void add_key_gradients(const Params& p, std::int64_t head, const typename Products::Tile& ds,

@@ -1,5 +1,5 @@
-// Scratch and work lists of linear attention. A task is a chunk of 512 rows of one head, counted from the example's first
-// row, as on the CPU; its block has a workspace of its own.
+// Scratch and work lists of linear attention. A task is a chunk of 512 rows of one head, counted from the example's
+// first row, as on the CPU; its block has its own workspace.
 #include "sparse/cuda/performer_backend.h"
 
 #include <cmath>
@@ -40,7 +40,7 @@ PerformerPlan plan_of(const PerformerInputs& in) {
   plan.queries = tasks_of(queries, state);
   plan.keys = tasks_of(keys, state);
   for (std::int64_t n = 0; n < keys.tasks(); ++n) {
-    // The slot with the gradients of the sums: of the chunk's own queries, of all, or of none.
+    // The slot with the gradients of the sums: of the chunk's own queries (causal), of all, or of none (zeros).
     const sparse::Chunk chunk = keys.chunk(n);
     const bool seen = queries.chunks(chunk.example) > 0;
     plan.keys[static_cast<std::size_t>(n)].gradient =
@@ -74,7 +74,7 @@ PerformerSizesView sizes_of(const PerformerInputs& in) {
   return view;
 }
 
-// Takes a place for a list and, where there is memory, copies it there.
+// Reserves memory for a list and, unless the carver only counts, copies the list there.
 template <typename T>
 Span<const T> upload(simt::Carver& carver, const std::vector<T>& list) {
   const auto count = static_cast<std::int64_t>(list.size());
@@ -84,7 +84,7 @@ Span<const T> upload(simt::Carver& carver, const std::vector<T>& list) {
   return simt::read_only(place);
 }
 
-// Deals out the scratch of a call: with a null carver it only counts.
+// Lays out the scratch of a call; with a null carver it only counts bytes.
 PerformerParams lay_out(simt::Carver& carver, const PerformerInputs& in, bool backward) {
   const PerformerPlan plan = plan_of(in);
   PerformerParams params;
@@ -145,7 +145,7 @@ void performer_backward(const PerformerBackward& args) {
   simt::Carver carver(args.scratch);
   PerformerParams params = lay_out(carver, in, true);
   set_operands(params, in);
-  // Read only: the kernels of both directions have one view of them.
+  // Only read here; forward and backward kernels share one (writable) view type.
   params.state = {const_cast<float*>(args.state), performer_state_floats(in)};
   params.denominators = {const_cast<float*>(args.denominators), in.heads * in.q.rows};
   params.out_rows = operand_of(args.out, in);
@@ -153,7 +153,7 @@ void performer_backward(const PerformerBackward& args) {
   params.dq = output_of(args.dq, in);
   params.dk = output_of(args.dk, in);
   params.dv = output_of(args.dv, in);
-  // Keys that no query sees have gradients that are products with zeros.
+  // For keys that no query sees, the gradients are products with this slot of zeros.
   const std::int64_t floats = params.sizes.sum_floats;
   simt::fill_zero(params.slots.data + params.query_tasks.size * floats,
                   floats * static_cast<std::int64_t>(sizeof(float)));

@@ -1,4 +1,4 @@
-// What fills the cuda slots of sparse/performer.h: scratch, lists of tasks, and the order of the kernels.
+// Implementations of the cuda slots of sparse/performer.h: scratch, lists of tasks, and the order of the kernels.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace etc::sparse::cuda {
 
-// Arguments as in sparse/performer.h; rows, projection, state and scratch on the device, offsets on the host.
+// Arguments as in sparse/performer.h; rows, projection, state and scratch are on the device, offsets on the host.
 void performer_forward(const PerformerForward& args);
 void performer_backward(const PerformerBackward& args);
 std::int64_t performer_forward_scratch_bytes(const PerformerInputs& inputs);

@@ -1,11 +1,11 @@
 // Backward of linear attention (sparse/cpu/performer_backward-inl.h has the formulas). With dn_i = dout_i / den_i and
-// de_i = -dout_i·out_i / den_i a query's row of D + 1 numbers is (dn_i, de_i), and with (S, z) and (dS, dz) as matrices of
-// D + 1 columns
+// de_i = -dout_i·out_i / den_i a query's row of D + 1 numbers is (dn_i, de_i), and with (S, z) and (dS, dz) as matrices
+// of D + 1 columns
 //   df(q_i) = (S, z) (dn_i, de_i)      (dS, dz) = sum_i f(q_i) (dn_i, de_i)T
 //   df(k_j) = (dS, dz) (v_j, 1)        dv_j = dST f(k_j)
-//   1. QueryGradientsKernel    per query chunk dq; its share of (dS, dz) to a slot
-//   2. SlotSumKernel           slots added in order; causal: to each what comes behind it
-//   3. KeyGradientsKernel      per key chunk dk, dv; the sum of g and the place of its largest u
+//   1. QueryGradientsKernel    per query chunk: dq; its share of (dS, dz) to a slot
+//   2. SlotSumKernel           slots added in order; causal: to each slot the slots after it
+//   3. KeyGradientsKernel      per key chunk: dk, dv; the sum of g and the position of its largest u
 //   4. LargestGradientKernel   dk of the key that has the example's maximum
 #pragma once
 
@@ -42,7 +42,7 @@ ETC_DEVICE void causal_slopes(const PerformerParams& p, const RowBlock& block, c
   simt::sync_block();
 }
 
-// g = df e in place of df, with e = f - 1e-6; the sum of each row's.
+// Replaces df by g = df e with e = f - 1e-6; also computes the sum of each row's g.
 ETC_DEVICE void feature_slopes(const PerformerParams& p, int count, const Matrix& f, const Matrix& df,
                                const RowNumbers& numbers) {
   const float extra = p.sizes.stabilised ? kPerformerStabiliser : 0.0f;
@@ -56,7 +56,7 @@ ETC_DEVICE void feature_slopes(const PerformerParams& p, int count, const Matrix
   simt::sync_block();
 }
 
-// dx = du·w D^(-1/4) - sum(g) x / sqrt(D) of a block, to its place.
+// Writes dx = du·w D^(-1/4) - sum(g) x / sqrt(D) of a block.
 ETC_DEVICE void write_gradients(const PerformerParams& p, const RowBlock& block, const Operand<float>& x,
                                 const Matrix& du, const RowNumbers& numbers, const Output& to) {
   const int head_size = p.sizes.head_size;
@@ -109,7 +109,8 @@ struct QueryGradientsKernel : simt::BlockOf<kPerformerThreads> {
   }
 
  private:
-  // What the keys of the block itself add to df, and their share of the sums. `half` of the queries is used up by now.
+  // Adds the contribution of the block's own keys to df, and their share of the sums. `half` of the queries is
+  // overwritten.
   static ETC_DEVICE void add_own_block(const Params& p, const PerformerTask& task, const RowBlock& block,
                                        const PerformerWorkspace& own, const RowNumbers& numbers, const SumPlace& sum) {
     project_rows(p, p.k, block, own.keys, numbers);
@@ -124,7 +125,8 @@ struct QueryGradientsKernel : simt::BlockOf<kPerformerThreads> {
   }
 };
 
-// Block x is a head of an example: the sum of all slots in the first; causal: in each the sum of those behind it.
+// Block x is a head of an example. The first slot gets the sum of all slots; causal: each gets the sum of those after
+// it.
 struct SlotSumKernel : simt::BlockOf<kPerformerThreads> {
   using Params = PerformerParams;
   static const char* name() { return "performer backward, sums of chunks"; }
@@ -163,7 +165,7 @@ struct KeyGradientsKernel : simt::BlockOf<kPerformerThreads> {
     const SumPlace gradient = sum_at(p.sizes, p.slots, task.gradient * p.sizes.sum_floats);
     LargestFeature largest;
     float slope = 0.0f;  // of the first thread
-    // Causal: from the last block on, so that the sums grow with the queries behind.
+    // Causal: from the last block backwards, because the sums accumulate over the later queries.
     for_each_row_block(task, p.sizes.causal, [&](const RowBlock& block) {
       project_rows(p, p.k, block, own.keys, numbers);
       note_largest(p, block, own.keys, largest);
@@ -184,7 +186,7 @@ struct KeyGradientsKernel : simt::BlockOf<kPerformerThreads> {
   }
 
  private:
-  // df = (dS, dz) (v, 1) and dv = dST f of the queries outside the block.
+  // df = (dS, dz) (v, 1) and dv = dST f for the queries outside the block.
   static ETC_DEVICE void products_with_sums(const Params& p, const RowBlock& block, const PerformerWorkspace& own,
                                             const SumPlace& gradient) {
     const int head_size = p.sizes.head_size, features = p.sizes.features;
@@ -198,7 +200,7 @@ struct KeyGradientsKernel : simt::BlockOf<kPerformerThreads> {
     simt::sync_block();
   }
 
-  // The block's own queries: pairs read down their columns.
+  // The block's own queries; the pair matrices are read by columns.
   static ETC_DEVICE void add_own_block(const Params& p, const RowBlock& block, const PerformerWorkspace& own,
                                        const RowNumbers& numbers) {
     const int head_size = p.sizes.head_size, features = p.sizes.features;
@@ -221,7 +223,8 @@ struct KeyGradientsKernel : simt::BlockOf<kPerformerThreads> {
   }
 };
 
-// Block x is a head of an example: the maximum is subtracted from every key's u, so it takes minus the sum of all g.
+// Block x is a head of an example. The maximum is subtracted from every key's u, so its gradient is minus the sum of
+// all g.
 struct LargestGradientKernel : simt::BlockOf<32> {
   using Params = PerformerParams;
   static const char* name() { return "performer backward, largest keys"; }

@@ -1,5 +1,5 @@
-// What the kernels of linear attention are made of: products of 64 rows at a time by a whole block, and the features of
-// such rows. Numbers between products lie in a workspace of the task in global memory; products are of fp32.
+// Building blocks of the kernels of linear attention: products of 64 rows at a time by a whole block, and the features
+// of these rows. Intermediate results are stored in the task's workspace in global memory; products are fp32.
 //
 //   rows [64, D] · turned projection [D, m]  ->  u  ->  exp  ->  f [64, m]
 //   sums S [m, D] and z [m] count as one matrix of D + 1 columns, values and output gradients as rows of D + 1 numbers:
@@ -22,7 +22,7 @@ struct RowBlock {
   int count = 0;
 };
 
-// Component d of row i of a block.
+// Reads component d of row i of a block.
 ETC_DEVICE float row_element(const Operand<float>& from, const RowBlock& block, int i, int d) {
   return simt::load(from.values, block.head * from.head_stride + (block.first + i) * from.row_stride + d);
 }
@@ -46,7 +46,7 @@ ETC_DEVICE SumPlace sum_at(const PerformerSizesView& sizes, const Span<float>& v
   return {values, at, sizes.stride, sizes.sum_ones, sizes.head_size};
 }
 
-// A matrix of a task's workspace, rows one after the other.
+// A row-major matrix in a task's workspace.
 struct Matrix {
   Span<float> values;
   std::int64_t at = 0;
@@ -56,13 +56,13 @@ struct Matrix {
   ETC_DEVICE void store(int i, int j, float x) const { simt::store(values, at + std::int64_t{i} * columns + j, x); }
 };
 
-// The workspace of one task. Host and device deal it out in one order.
+// The workspace of one task. Host and device compute its layout with the same code.
 struct PerformerWorkspace {
   Matrix queries, keys;       // features [64, m]
   Matrix rows;                // [64, D + 1]: numerators with denominators; backward (dn, de)
   Matrix slopes;              // backward: df, then g [64, m]
   Matrix pairs, pair_slopes;  // causal [64, 64]
-  std::int64_t sum = 0;       // causal: sums that run along
+  std::int64_t sum = 0;       // causal: running sums
   std::int64_t floats = 0;
 
   static constexpr PerformerWorkspace take(const PerformerSizesView& sizes, const Span<float>& values,
@@ -92,10 +92,10 @@ ETC_DEVICE PerformerWorkspace workspace_of_block(const PerformerParams& p) {
   return PerformerWorkspace::take(p.sizes, p.workspaces, simt::block_x() * p.sizes.workspace_floats);
 }
 
-// Numbers of the rows a block has in hand, in shared memory: 1,024 bytes.
+// Per-row numbers of the block's current rows, in shared memory: 1,024 bytes.
 struct RowNumbers {
   SharedTile<float> half, largest, sums;  // [64] |x'|^2 / 2, largest u, sum of g
-  SharedTile<std::int32_t> best;          // [64] the feature that has it
+  SharedTile<std::int32_t> best;          // [64] the feature with the largest u
 
   static constexpr std::int64_t kBytes = 4 * kPerformerRows * 4;
   template <typename Arena>
@@ -109,9 +109,9 @@ struct ProductSize {
   int rows, columns, steps;
 };
 
-// store(i, j, sum_k a(i, k) b(k, j)) for all i and j, by the whole block, sums in the order of k. A thread takes tiles of
-// 4 x 4, its columns so far apart that neighbouring threads read neighbouring elements of b. A sync must come before the
-// results are read.
+// store(i, j, sum_k a(i, k) b(k, j)) for all i and j, by the whole block; sums are in the order of k. A thread computes
+// tiles of 4 x 4, whose columns are strided so that adjacent threads read adjacent elements of b. A sync is required
+// before the results are read.
 template <typename A, typename B, typename Store>
 ETC_DEVICE void block_product(const ProductSize& size, const A& a, const B& b, const Store& store) {
   constexpr int kTile = 4;
@@ -125,7 +125,7 @@ ETC_DEVICE void block_product(const ProductSize& size, const A& a, const B& b, c
       float x[kTile], y[kTile];
       ETC_UNROLL
       for (int e = 0; e < kTile; ++e) {
-        // Beyond the end the last one again: read, never stored.
+        // Beyond the end the last row is read again; its results are never stored.
         x[e] = a(first + e < size.rows ? first + e : size.rows - 1, k);
         y[e] = b(k, column + e * across < size.columns ? column + e * across : size.columns - 1);
       }
@@ -147,7 +147,7 @@ ETC_DEVICE void block_product(const ProductSize& size, const A& a, const B& b, c
   }
 }
 
-// The sum of value(d) for d below `count`, for the row of this thread: four lanes a row, each with every fourth number.
+// The sum of value(d) for d below `count`, for this thread's row: four lanes per row, each sums every fourth number.
 template <typename Value>
 ETC_DEVICE float sum_of_row(int count, const Value& value) {
   float sum = 0.0f;
@@ -163,7 +163,7 @@ ETC_DEVICE bool first_of_row() {
   return simt::thread_index() % 4 == 0;
 }
 
-// u [count, m] and h of a block's rows.
+// Computes u [count, m] and h of a block's rows.
 ETC_DEVICE void project_rows(const PerformerParams& p, const Operand<float>& from, const RowBlock& block,
                              const Matrix& u, const RowNumbers& numbers) {
   const PerformerSizesView& sizes = p.sizes;
@@ -181,7 +181,7 @@ ETC_DEVICE void project_rows(const PerformerParams& p, const Operand<float>& fro
   simt::sync_block();
 }
 
-// f = exp(u - h - maximum(i)) + 1e-6 in place of u.
+// Replaces u by f = exp(u - h - maximum(i)) + 1e-6.
 template <typename Maximum>
 ETC_DEVICE void exponentials(const PerformerParams& p, int count, const Matrix& u, const RowNumbers& numbers,
                              const Maximum& maximum) {
@@ -194,7 +194,7 @@ ETC_DEVICE void exponentials(const PerformerParams& p, int count, const Matrix& 
   simt::sync_block();
 }
 
-// Features of queries, each with its own maximum; which feature has it: the first.
+// Features of queries, each with its own maximum. If several features have the maximum, the first one counts.
 ETC_DEVICE void query_features(const PerformerParams& p, const RowBlock& block, const Matrix& f,
                                const RowNumbers& numbers) {
   project_rows(p, p.q, block, f, numbers);
@@ -225,13 +225,13 @@ ETC_DEVICE void query_features(const PerformerParams& p, const RowBlock& block, 
   exponentials(p, block.count, f, numbers, [&](int row) { return numbers.largest.load(row); });
 }
 
-// Features of keys whose u is there, under the maximum of their example.
+// Features of keys from their u, with the maximum of their example.
 ETC_DEVICE void key_features(const PerformerParams& p, const RowBlock& block, float maximum, const Matrix& f,
                              const RowNumbers& numbers) {
   exponentials(p, block.count, f, numbers, [&](int) { return maximum; });
 }
 
-// Component c of (v_j, 1).
+// Reads component c of (v_j, 1).
 ETC_DEVICE float value_element(const PerformerParams& p, const RowBlock& block, int j, int c) {
   return c < p.sizes.head_size ? row_element(p.v, block, j, c) : 1.0f;
 }
@@ -245,7 +245,7 @@ ETC_DEVICE void add_to_sum(const PerformerParams& p, int count, const Matrix& f,
   simt::sync_block();
 }
 
-// pairs[i][j] = f(q_i)·f(k_j) for j <= i, else 0, of the rows of one block.
+// pairs[i][j] = f(q_i)·f(k_j) for j <= i, else 0, for the rows of one block.
 ETC_DEVICE void causal_pairs(const PerformerParams& p, int count, const PerformerWorkspace& own) {
   block_product(
       {count, count, p.sizes.features}, [&](int i, int r) { return own.queries.load(i, r); },
@@ -254,7 +254,7 @@ ETC_DEVICE void causal_pairs(const PerformerParams& p, int count, const Performe
   simt::sync_block();
 }
 
-// Calls body(block) for the blocks of a task, in order or from the last one on.
+// Calls body(block) for the blocks of a task, in order or in reverse order.
 template <typename Body>
 ETC_DEVICE void for_each_row_block(const PerformerTask& task, bool backwards, const Body& body) {
   const int blocks = ceil_div(task.rows, kPerformerRows);
@@ -282,7 +282,7 @@ ETC_DEVICE void clear_sum(const PerformerParams& p, const SumPlace& sum) {
   simt::sync_block();
 }
 
-// The largest u of one chunk of keys, and whose it is: the first row and feature that have it.
+// The largest u of one chunk of keys, and the first row and feature that have it.
 struct LargestFeature {
   float value = -simt::infinity();
   std::int64_t row = 0;
@@ -297,7 +297,7 @@ struct LargestFeature {
   }
 };
 
-// Shared memory in which a block's threads agree on it: 3,072 bytes.
+// Shared memory for the reduction over a block's threads: 3,072 bytes.
 struct LargestTiles {
   SharedTile<float> value;                // [kPerformerThreads]
   SharedTile<std::int32_t> row, feature;  // row: within the chunk
@@ -310,7 +310,7 @@ struct LargestTiles {
   }
 };
 
-// Of this thread's share of a block's u.
+// Updates `own` with this thread's share of a block's u.
 ETC_DEVICE void note_largest(const PerformerParams& p, const RowBlock& block, const Matrix& u, LargestFeature& own) {
   for (int n = simt::thread_index(); n < block.count * p.sizes.features; n += kPerformerThreads) {
     const int i = n / p.sizes.features, r = n % p.sizes.features;
@@ -318,7 +318,7 @@ ETC_DEVICE void note_largest(const PerformerParams& p, const RowBlock& block, co
   }
 }
 
-// Of the whole block, to the places of a key task; by its first thread.
+// Reduces over the whole block; the first thread stores the result for the key task.
 ETC_DEVICE void store_largest(const PerformerParams& p, const PerformerTask& task, const LargestFeature& own,
                               const LargestTiles& tiles) {
   const int thread = simt::thread_index();

@@ -1,8 +1,8 @@
-// Forward of linear attention. A block is a chunk of 512 rows of one head, which it takes 64 rows at a time:
+// Forward of linear attention. A block is a chunk of 512 rows of one head, processed 64 rows at a time:
 //   1. TurnKernel          the projection, scaled and transposed
 //   2. LargestKeyKernel    per key chunk the largest u
-//   3. HeadMaximumKernel   per example and head the largest of its chunks
-//   4. KeySumKernel        per key chunk S and z under that maximum
+//   3. HeadMaximumKernel   per example and head the maximum over its chunks
+//   4. KeySumKernel        per key chunk S and z with that maximum
 //   5. HeadSumKernel       chunks added in order to the state; causal: the sums before each chunk
 //   6. AttendKernel        per query chunk out and denominators
 #pragma once
@@ -49,7 +49,7 @@ struct LargestKeyKernel : simt::BlockOf<kPerformerThreads> {
   }
 };
 
-// The maximum of an example's keys: that of its chunks; 0 without keys and where nothing is stabilised.
+// The maximum over an example's keys, from its chunks; 0 without keys or without stabilisation.
 ETC_DEVICE float largest_of_head(const PerformerParams& p, const PerformerHead& head) {
   if (!p.sizes.stabilised || head.key_chunks == 0) return 0.0f;
   float largest = -simt::infinity();
@@ -93,7 +93,7 @@ struct KeySumKernel : simt::BlockOf<kPerformerThreads> {
   }
 };
 
-// Block x is a head of an example, a thread takes elements of its sums through all chunks.
+// Block x is a head of an example; a thread accumulates elements of its sums over all chunks.
 struct HeadSumKernel : simt::BlockOf<kPerformerThreads> {
   using Params = PerformerParams;
   static const char* name() { return "performer, sums of chunks"; }
@@ -105,7 +105,7 @@ struct HeadSumKernel : simt::BlockOf<kPerformerThreads> {
       const int r = n / width, c = n % width;
       float sum = 0.0f;
       for (int chunk = 0; chunk < head.key_chunks; ++chunk) {
-        // Causal: a chunk meets what is before it.
+        // Causal: a chunk uses the sums of the chunks before it.
         if (p.sizes.causal) sum_at(p.sizes, p.state, head.sum + chunk * p.sizes.sum_floats).store(r, c, sum);
         sum += sum_at(p.sizes, p.slots, (head.first_key_slot + chunk) * p.sizes.sum_floats).load(r, c);
       }
@@ -125,7 +125,7 @@ struct AttendKernel : simt::BlockOf<kPerformerThreads> {
     const PerformerWorkspace own = workspace_of_block(p);
     SumPlace sum = sum_at(p.sizes, p.state, task.sum);
     if (p.sizes.causal) {
-      // A causal chunk's sums grow with its blocks: in memory of its own.
+      // The sums of a causal chunk grow with its blocks, so they are kept in its own memory.
       const SumPlace running = sum_at(p.sizes, p.workspaces, own.sum);
       copy_sum(p, sum, running);
       sum = running;
@@ -143,7 +143,7 @@ struct AttendKernel : simt::BlockOf<kPerformerThreads> {
   }
 
  private:
-  // The keys of the block itself, up to each query's own; and their share of the sums.
+  // Adds the block's own keys, up to each query's position, and their share of the sums.
   static ETC_DEVICE void add_own_block(const Params& p, const PerformerTask& task, const RowBlock& block,
                                        const PerformerWorkspace& own, const RowNumbers& numbers, const SumPlace& sum) {
     const auto value = [&](int j, int c) { return value_element(p, block, j, c); };
@@ -157,7 +157,7 @@ struct AttendKernel : simt::BlockOf<kPerformerThreads> {
     add_to_sum(p, block.count, own.keys, value, sum);
   }
 
-  // out = numerators / denominator. Without keys there is nothing to divide by, and nothing to say.
+  // out = numerators / denominator. Without keys the denominator is zero, and so is out.
   static ETC_DEVICE void write_rows(const Params& p, const RowBlock& block, const Matrix& rows) {
     const int width = p.sizes.head_size + 1;
     for (int n = simt::thread_index(); n < block.count * width; n += kPerformerThreads) {

@@ -8,7 +8,7 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-// One block for each task or head.
+// One block per task or head.
 template <typename Kernel>
 void launch_each(std::int64_t count, const PerformerParams& params, void* stream) {
   simt::launch<Kernel>({count, 1, 1, kPerformerShared}, params, stream);

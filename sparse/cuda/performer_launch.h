@@ -1,4 +1,4 @@
-// Launches of linear attention's kernels as plain functions (as launch.h).
+// Launches of linear attention's kernels as plain functions, like launch.h.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace etc::sparse::cuda {
 // Floats of one task's workspace.
 std::int64_t performer_workspace_floats(const PerformerSizesView& sizes);
 
-// All kernels of a direction, in their order.
+// Launch all kernels of a direction in order.
 void launch_performer_forward(const PerformerParams& params, void* stream);
 void launch_performer_backward(const PerformerParams& params, void* stream);
 

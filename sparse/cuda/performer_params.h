@@ -1,4 +1,4 @@
-// What the kernels of linear attention are given: operands, lists of tasks, and where sums lie.
+// Parameters of the kernels of linear attention: operands, lists of tasks, and where sums are stored.
 //
 // C++17: host and device read this header.
 #pragma once
@@ -10,20 +10,20 @@
 namespace etc::sparse::cuda {
 
 inline constexpr int kPerformerThreads = 256;
-inline constexpr int kPerformerRows = 64;  // rows that a block takes at a time: four lanes to a row
+inline constexpr int kPerformerRows = 64;  // rows that a block processes at a time, four threads per row
 static_assert(kPerformerThreads == 4 * kPerformerRows);
 
 // One chunk of rows of one head (performer_layout.h), the work of one block.
 struct PerformerTask {
   std::int64_t first_row = 0;         // of the batch
-  std::int64_t sum = 0, maximum = 0;  // places in the state: the sums the chunk meets (causal: of what is before it)
-  std::int64_t gradient = 0;          // backward by keys: number of the slot with dS of the queries that see the chunk
+  std::int64_t sum = 0, maximum = 0;  // offsets in the state of the sums it uses (causal: of earlier rows)
+  std::int64_t gradient = 0;          // backward by keys: index of the slot with dS of the queries that see the chunk
   std::int32_t rows = 0, head = 0;
 };
 
 // One head of one example.
 struct PerformerHead {
-  std::int64_t sum = 0, maximum = 0;  // places in the state; causal: of the first chunk's sums, the others follow
+  std::int64_t sum = 0, maximum = 0;  // offsets in the state; causal: of the first chunk's sums, the others follow
   std::int64_t first_key_slot = 0, first_query_slot = 0;
   std::int32_t key_chunks = 0, query_chunks = 0, head = 0, unused = 0;
 };
@@ -39,7 +39,7 @@ struct PerformerSizesView {
   bool causal = false, stabilised = true;
 };
 
-// Of every kernel; what a direction does not have is empty.
+// Parameters of every kernel; members that a direction does not use are empty.
 struct PerformerParams {
   PerformerSizesView sizes;
   Operand<float> q, k, v, out_rows, dout;
@@ -51,7 +51,7 @@ struct PerformerParams {
   Span<float> denominators;  // [N, queries]
   Span<float> slots;         // [tasks, sum_floats]: forward of key chunks; backward of query chunks, one of zeros last
   Span<float> workspaces;    // [tasks, workspace_floats]
-  // Of key chunks: the largest u; backward also the sum of the features' gradients, and whose u is the largest.
+  // Per key chunk: the largest u; in backward also the sum of the features' gradients, and that u's row and feature.
   Span<float> largest, slopes;
   Span<std::int64_t> largest_row;
   Span<std::int32_t> largest_feature;

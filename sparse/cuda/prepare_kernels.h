@@ -1,4 +1,4 @@
-// What is made ready before the attention kernels: operands in bf16 (the terms' table: score_terms.h).
+// Preparation before the attention kernels: conversion of operands to bf16 (the terms' table: score_terms.h).
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace etc::sparse::cuda {
 
-// Rows [rows, N, D] of floats to [N, rows, width] of bf16, zeros beyond D. A thread makes words of two, block y is a
-// head.
-// Once per call and operand, not per block that reads it: a key tile is read by several blocks.
+// Converts float rows [rows, N, D] to bf16 [N, rows, width], zeros beyond D. A thread makes words of two numbers, block
+// y is a head. This is done once per call and operand, not per block that reads it, because several blocks read a key
+// tile.
 struct ConvertKernel : simt::BlockOf<256> {
   using Params = ConvertParams;
   static const char* name() { return "attention operands to bf16"; }
@@ -22,7 +22,7 @@ struct ConvertKernel : simt::BlockOf<256> {
     if (i >= p.rows * words) return;
     const std::int64_t row = i / words;
     const int d = static_cast<int>(i % words) * 2;
-    // Components beyond D become zeros: products over the padded width change nothing.
+    // Components beyond D become zeros, so the padded width does not change the products.
     const std::int64_t at = head * p.from.head_stride + row * p.from.row_stride + d;
     const float low = d < p.head_size ? simt::load(p.from.values, at) : 0.0f;
     const float high = d + 1 < p.head_size ? simt::load(p.from.values, at + 1) : 0.0f;

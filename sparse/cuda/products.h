@@ -1,5 +1,5 @@
-// The matrix products of the attention kernels, in two precisions behind one interface. A warp works on one group of
-// 16 queries against steps of 8 keys; accumulators lie as mma.m16n8k16 leaves them, in either precision:
+// Matrix products of the attention kernels, in two precisions behind one interface. A warp multiplies one group of
+// 16 queries with steps of 8 keys; in both precisions accumulators have the register layout of mma.m16n8k16:
 //
 //             keys (or components) 2(lane%4), +1
 //   query lane/4        c[0] c[1]
@@ -8,8 +8,8 @@
 // so softmax, masks, scores and dropout are written once. Bf16Products are tensor-core tiles, fp32 accumulated;
 // Fp32Products do the same sums with multiply-adds, for any head size.
 //
-// Every kind offers
-//   copy_rows        rows of global memory to a tile of shared memory, begun but not waited for
+// Every kind of products provides
+//   copy_rows        starts an asynchronous copy of rows from global memory to a tile of shared memory
 //   load_query       16 rows as the left operand of scores()
 //   scores           c += query · 8 rows of a tile
 //   weighted_sum     o += weights · rows of a tile, over the steps of a chunk
@@ -27,7 +27,7 @@ namespace etc::sparse::cuda {
 using simt::SharedArena;
 using simt::SharedTile;
 
-// Steps of a chunk: what one warp's group sees within one key tile.
+// A chunk: the steps that one warp's group sees within one key tile.
 struct Chunk {
   int count = 0;
   int row[kTileSteps] = {};              // of the step's first key within the tile
@@ -52,44 +52,44 @@ ETC_DEVICE HeadRows<Element> rows_of_head(const Operand<Element>& from, std::int
   return {from.values, head * from.head_stride + first_row * from.row_stride, from.row_stride, first_valid, valid};
 }
 
-// Threads that copy a tile together, each every threads-th piece of it: the block's or a warp's.
+// Threads (of a block or a warp) that copy a tile together; each copies every threads-th piece.
 struct Team {
   int thread = 0, threads = 0;
 };
 
-// kSteps products of depth 16: head sizes up to 16 kSteps, operands padded with zeros.
+// kSteps mma steps of depth 16: head sizes up to 16 kSteps, operands padded with zeros.
 //
 // mma.m16n8k16 multiplies 16 queries x 16 components with 16 components x 8 keys. Its operands are spread over a warp:
 //   left   4 words a lane: rows lane/4 and lane/4 + 8, pairs of components 2(lane%4) and 2(lane%4) + 8
 //   right  2 words a lane: key lane/4, the same pairs of components
-// Rows in memory are pairs of bf16 already, so the left operand is plain loads, and ldmatrix, which hands each lane the
-// words of an 8x8 matrix of 16-bit numbers, is the right one. For p·v values must come with keys as the inner
-// dimension: ldmatrix transposes on the way.
+// Rows in memory are pairs of bf16 already, so the left operand is read with plain loads. The right operand is loaded
+// by ldmatrix, which gives each lane its words of an 8x8 matrix of 16-bit numbers. For p·v the keys must be the inner
+// dimension of the values, so ldmatrix transposes while it loads.
 template <int kSteps>
 struct Bf16Products {
   using Element = std::uint32_t;  // in global memory: pairs, [N, rows, kWidth / 2]
   using Value = simt::Bf16;       // in shared memory
   using Tile = SharedTile<Value>;
   static constexpr int kWidth = 16 * kSteps;
-  static constexpr int kTiles = 2 * kSteps;          // accumulators of a row of components
+  static constexpr int kTiles = 2 * kSteps;          // accumulators per group: 8 components each
   static constexpr int kStride = kWidth + 8;         // 16 bytes more: the 8 rows of a matrix lie in different banks
-  static constexpr int kPairStride = kTileKeys + 8;  // of a tile of pairs, likewise
-  static constexpr bool kStagedQueries = false;      // queries lie in registers
-  static constexpr bool kStagedWeights = false;      // probabilities go from accumulators to operands in registers
+  static constexpr int kPairStride = kTileKeys + 8;  // of a tile of pairs; padded for the same reason
+  static constexpr bool kStagedQueries = false;      // queries are kept in registers
+  static constexpr bool kStagedWeights = false;      // probabilities become operands in registers
 
-  // Row lane/4 and lane/4 + 8, as mma wants its left operand: four words per 16 components.
+  // Rows lane/4 and lane/4 + 8 in the layout of mma's left operand: four words per 16 components.
   struct Query {
     std::uint32_t a[kSteps][4];
   };
 
   // Elements from row to row in shared memory.
   static constexpr int stride(int) { return kStride; }  // host and device
-  // What pair tiles hold: rounded to nearest even.
+  // An element of a pair tile, rounded to nearest even.
   static ETC_DEVICE Value value(float x) { return simt::to_bf16(x); }
 
   // Starts copying rows [0, rows) into a tile.
   static ETC_DEVICE void copy_rows(const Tile& tile, const HeadRows<Element>& from, int rows, int, const Team& team) {
-    // Rows are multiples of 16 bytes and begin at one: the widest copy there is.
+    // Rows are 16-byte aligned multiples of 16 bytes, so the widest copy is used.
     constexpr int kPieces = kWidth / 8;  // of 16 bytes
     for (int i = team.thread; i < rows * kPieces; i += team.threads) {
       const int row = i / kPieces, piece = i % kPieces;
@@ -98,7 +98,7 @@ struct Bf16Products {
     }
   }
 
-  // The rows of `from`; the staged kinds take rows [first, first + 16) of a tile that copy_rows has filled.
+  // Loads the rows of `from`. Staged kinds use rows [first, first + 16) of a tile filled by copy_rows instead.
   static ETC_DEVICE void load_query(Query& query, const Tile&, int, const HeadRows<Element>& from) {
     const int lane = simt::lane_index(), row = lane / 4;
     const std::int64_t base = from.at + row * from.row_stride + lane % 4;
@@ -119,21 +119,21 @@ struct Bf16Products {
     const int lane = simt::lane_index();
     ETC_UNROLL
     for (int k = 0; k < kSteps; k += 2) {
-      // Four matrices of 8 keys by 8 components; at the end of an odd width the last two are the first two again.
+      // Four matrices of 8 keys by 8 components; at the end of an odd kSteps the first two are loaded twice.
       const int piece = k + 1 < kSteps ? lane / 8 : lane / 8 % 2;
       std::uint32_t b[4];
       simt::load_matrix(tile, (row + lane % 8) * kStride + 16 * k + 8 * piece, b);
-      // Sums in fp32; the products of two bf16 numbers are exact in it.
+      // Sums are fp32, in which products of two bf16 numbers are exact.
       simt::mma(c, query.a[k], b[0], b[1]);
       if (k + 1 < kSteps) simt::mma(c, query.a[k + 1 < kSteps ? k + 1 : k], b[2], b[3]);
     }
   }
 
-  // o += a · tile, where a's first 8 columns stand for rows [first, first + 8) and the others for [second, second + 8)
+  // o += a · tile: a's first 8 columns are for rows [first, first + 8), the others for [second, second + 8)
   static ETC_DEVICE void accumulate(const std::uint32_t (&a)[4], const Tile& tile, int first, int second,
                                     float (&o)[kTiles][4]) {
     const int lane = simt::lane_index();
-    // Each lane gives the address of one row of 8 components; the hardware turns the matrices.
+    // Each lane gives the address of one row of 8 components; the hardware transposes the matrices.
     const int row = (lane / 8 % 2 == 0 ? first : second) + lane % 8;
     ETC_UNROLL
     for (int t = 0; t < kTiles; t += 2) {
@@ -150,11 +150,11 @@ struct Bf16Products {
                                       const SharedTile<float>&, float (&o)[kTiles][4]) {
     ETC_UNROLL
     for (int s = 0; s < kTileSteps; s += 2) {
-      // Chunks are filled from the front; unrolled loops leave early.
+      // Chunks are filled from the front; the unrolled loop exits after the last step.
       if (s >= chunk.count) break;
-      // An absent second step has weight zero; the first one's rows stand in for its own.
+      // A missing second step has weight zero and reads the first step's rows.
       const bool both = s + 1 < chunk.count;
-      // Two accumulators of 8 keys are, pair by pair, one left operand of 16: no shuffles, no memory.
+      // Two accumulators of 8 keys form one left operand of 16 keys, without shuffles or memory accesses.
       const std::uint32_t a[4] = {simt::pack_bf16(p[s][0], p[s][1]), simt::pack_bf16(p[s][2], p[s][3]),
                                   both ? simt::pack_bf16(p[s + 1][0], p[s + 1][1]) : 0u,
                                   both ? simt::pack_bf16(p[s + 1][2], p[s + 1][3]) : 0u};
@@ -175,15 +175,15 @@ struct Bf16Products {
   }
 };
 
-// Rows [first, first + 16) of a tile as the left operand: a name for them, not a copy.
+// Rows [first, first + 16) of a tile as the left operand: a reference to them, not a copy.
 template <typename Tile>
 struct StagedQuery {
   Tile rows;
   int first = 0;
 };
 
-// The same with queries in shared memory: two operands of wide queries and their gradient are more than a thread's
-// registers hold.
+// The same with queries in shared memory, because two operands of wide queries and their gradient do not fit into a
+// thread's registers.
 template <int kSteps>
 struct StagedBf16Products : Bf16Products<kSteps> {
   using Base = Bf16Products<kSteps>;
@@ -203,15 +203,15 @@ struct StagedBf16Products : Bf16Products<kSteps> {
     for (int k = 0; k < kSteps; ++k) {
       std::uint32_t a[4], b[4];
       simt::load_matrix(query.rows, (query.first + lane % 16) * Base::kStride + 16 * k + lane / 16 * 8, a);
-      // Two matrices of 8 keys by 8 components, read twice.
+      // Two matrices of 8 keys by 8 components, each loaded twice.
       simt::load_matrix(tile, (row + lane % 8) * Base::kStride + 16 * k + lane / 8 % 2 * 8, b);
       simt::mma(c, a, b[0], b[1]);
     }
   }
 };
 
-// Head sizes up to 8 kMaxTiles. No tensor cores: they would round fp32 operands to 10 bits. Multiply-adds in the order
-// of the components, by lanes that own the same accumulators as in bf16.
+// Head sizes up to 8 kMaxTiles. Tensor cores are not used: they would round fp32 operands to 10 bits. Multiply-adds run
+// in the order of the components, and lanes own the same accumulators as in bf16.
 template <int kMaxTiles>
 struct Fp32Products {
   using Element = float;
@@ -219,12 +219,12 @@ struct Fp32Products {
   using Tile = SharedTile<Value>;
   static constexpr int kTiles = kMaxTiles;
   static constexpr int kPairStride = kTileKeys + 1;
-  static constexpr bool kStagedQueries = true;  // queries and probabilities go through shared memory
+  static constexpr bool kStagedQueries = true;  // queries and probabilities are staged in shared memory
   static constexpr bool kStagedWeights = true;
 
   using Query = StagedQuery<Tile>;
 
-  // Host and device. Odd strides: rows lie in different banks.
+  // Host and device. Odd strides put rows into different banks.
   static constexpr int tiles(int head_size) { return ceil_div(head_size, 8); }
   static constexpr int width(int head_size) { return 8 * tiles(head_size); }
   static constexpr int stride(int head_size) { return width(head_size) + 1; }
@@ -232,7 +232,7 @@ struct Fp32Products {
 
   static ETC_DEVICE void copy_rows(const Tile& tile, const HeadRows<Element>& from, int rows, int head_size,
                                    const Team& team) {
-    // 4 bytes at a time: rows of any D begin at any multiple of 4.
+    // 4 bytes at a time: for any D, rows are only 4-byte aligned.
     const int wide = width(head_size), row_stride = stride(head_size);
     for (int i = team.thread; i < rows * wide; i += team.threads) {
       const int row = i / wide, d = i % wide;
@@ -247,7 +247,7 @@ struct Fp32Products {
 
   static ETC_DEVICE void scores(const Query& query, const Tile& tile, int row, int head_size, float (&c)[4]) {
     const int lane = simt::lane_index(), row_stride = stride(head_size);
-    // The lane's two queries and two keys: four sums, as an mma accumulator has.
+    // The lane's two queries and two keys give four sums, as in an mma accumulator.
     const int q = (query.first + lane / 4) * row_stride, k = (row + lane % 4 * 2) * row_stride;
     for (int d = 0; d < head_size; ++d) {
       const float q0 = query.rows.load(q + d), q1 = query.rows.load(q + 8 * row_stride + d);
@@ -259,9 +259,9 @@ struct Fp32Products {
     }
   }
 
-  // o[.] += (w0, w1) x tile[row]: one row's share of a product
+  // o[.] += (w0, w1) x tile[row]: the contribution of one row
   static ETC_DEVICE void add_row(float w0, float w1, const Tile& tile, int row, int head_size, float (&o)[kTiles][4]) {
-    // Tiles beyond the head are skipped; the arrays are as long as the template says, so that they stay in registers.
+    // Tiles beyond the head are skipped; array sizes are template constants, so that the arrays stay in registers.
     const int used = tiles(head_size), at = row * stride(head_size) + simt::lane_index() % 4 * 2;
     ETC_UNROLL
     for (int t = 0; t < kTiles; ++t) {
@@ -276,7 +276,7 @@ struct Fp32Products {
 
   static ETC_DEVICE void weighted_sum(const float (&)[kTileSteps][4], const Chunk& chunk, const Tile& tile,
                                       int head_size, const SharedTile<float>& stage, float (&o)[kTiles][4]) {
-    // Weights come from the stage: a lane needs those of keys other lanes computed.
+    // Weights are read from the stage, because a lane needs weights that other lanes computed.
     const int query = simt::lane_index() / 4;
     ETC_UNROLL
     // Step by step, key by key: o += w[key] · row, in the order of the keys.
@@ -292,16 +292,16 @@ struct Fp32Products {
 
   static ETC_DEVICE void transposed_sum(const Tile& w, int w_stride, int first_key, const Tile& queries, int head_size,
                                         float (&o)[kTiles][4]) {
-    // The lane's two keys take the place of queries in the accumulators.
+    // The accumulators' rows are the lane's two keys instead of queries.
     const int key = first_key + simt::lane_index() / 4;
-    // Queries in order, each one's two weights of this lane's keys.
+    // For each query in order: its two weights for this lane's keys.
     for (int i = 0; i < kBlockQueries; ++i) {
       add_row(w.load(i * w_stride + key), w.load(i * w_stride + key + 8), queries, i, head_size, o);
     }
   }
 };
 
-// Accumulators of 16 rows by 8 kTiles columns over a warp, as the products leave them: all zero.
+// Zeroes the accumulators of a warp: 16 rows by 8 kTiles columns.
 template <int kTiles>
 ETC_DEVICE void clear(float (&sums)[kTiles][4]) {
   ETC_UNROLL
@@ -311,14 +311,14 @@ ETC_DEVICE void clear(float (&sums)[kTiles][4]) {
   }
 }
 
-// Where component 0 of one row of a head is kept; the others follow it. In bf16 rows begin at words.
+// Position of component 0 of one row of a head; the others follow it. In bf16, rows begin at whole words.
 struct RowPlace {
-  Span<float> values;         // or empty and:
-  Span<std::uint32_t> pairs;  // two numbers of bf16 a word
+  Span<float> values;         // fp32; empty if `pairs` is used
+  Span<std::uint32_t> pairs;  // two bf16 numbers per word
   std::int64_t at = 0;        // in numbers
 };
 
-// Row `row` of head `head` of the caller's tensor, and a place in scratch.
+// Position of row `row` of head `head` in the caller's tensor, and a position in scratch.
 ETC_DEVICE RowPlace place_of(const Output& to, std::int64_t row, std::int64_t head, int head_size) {
   return {to.values, to.pairs, row * to.row_stride + head * head_size};
 }
@@ -326,28 +326,28 @@ ETC_DEVICE RowPlace scratch_place(const Span<float>& slots, std::int64_t at) {
   return {slots, {}, at};
 }
 
-// Number i of rows in either type.
+// Number i of the rows, in either type.
 ETC_DEVICE float number(const NumberRows& rows, std::int64_t i) {
   if (rows.pairs.size == 0) return simt::load(rows.values, i);
   const std::uint32_t pair = simt::load(rows.pairs, i / 2);
   return i % 2 == 0 ? simt::low_bf16(pair) : simt::high_bf16(pair);
 }
 
-// Component d of a row that was written.
+// Reads component d of a row that was written.
 ETC_DEVICE float component(const RowPlace& of, int d) {
   if (of.pairs.size == 0) return simt::load(of.values, of.at + d);
   const std::uint32_t pair = simt::load(of.pairs, (of.at + d) / 2);
   return (of.at + d) % 2 == 0 ? simt::low_bf16(pair) : simt::high_bf16(pair);
 }
 
-// Two neighbouring components from d on, which is even, to a row whose second one is beyond D where D is odd.
+// Stores components d and d + 1 of a row; d is even. If D is odd, the last pair's second component is beyond D.
 ETC_DEVICE void store_two(const RowPlace& to, int d, int head_size, float first, float second) {
   if (to.pairs.size > 0) return simt::store(to.pairs, (to.at + d) / 2, simt::pack_bf16(first, second));
   simt::store(to.values, to.at + d, first);
   if (d + 1 < head_size) simt::store(to.values, to.at + d + 1, second);
 }
 
-// to = factor · row lane/4 + 8 half of the accumulators, by the four lanes that hold it. Columns beyond D are left out.
+// to = factor · row lane/4 + 8 half of the accumulators, written by its four lanes. Columns beyond D are skipped.
 template <int kTiles>
 ETC_DEVICE void store_row(const RowPlace& to, const float (&sums)[kTiles][4], int half, int head_size,
                           float factor = 1.0f) {
@@ -358,8 +358,8 @@ ETC_DEVICE void store_row(const RowPlace& to, const float (&sums)[kTiles][4], in
   }
 }
 
-// Puts the accumulators of step s into a warp's stage: [kTileKeys, kTableStride], queries side by side.
-// Each lane writes its own pairs; a sync must come before others read them.
+// Writes the accumulators of step s into a warp's stage: [kTileKeys, kTableStride], queries contiguous.
+// Each lane writes its own pairs; a sync is required before other lanes read them.
 ETC_DEVICE void stage_step(const SharedTile<float>& stage, const float (&p)[4], int s) {
   const int lane = simt::lane_index();
   ETC_UNROLL

@@ -1,4 +1,4 @@
-// Who a warp is in the kernels that go query by query (forward, and backward for dq), and what it sees of a key tile.
+// A warp's share of work in the kernels by queries (forward, and backward for dq), and the steps of a key tile it sees.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,20 @@
 
 namespace etc::sparse::cuda {
 
-// The head of entry i of a list, where entries have heads; else that of the block.
+// The head of entry i of a list if entries name heads, else the head of the block.
 ETC_DEVICE std::int64_t head_of(const Span<const std::int32_t>& heads, std::int64_t i) {
   return heads.size > 0 ? simt::load(heads, i) : simt::block_y();
 }
 
-// A warp's part of a work item: one group of 16 queries of one example and head. A warp beyond the item's groups has
-// none, but copies and waits with the others.
+// A warp's part of a work item: one group of 16 queries of one example and head. A warp without a group computes
+// nothing, but takes part in copies and barriers.
 struct WarpQueries {
   QueryItem item;
   std::int64_t head = 0, group = 0;  // group: absolute
-  std::uint64_t stream = 0;          // of dropout: one per example, keyed by query and key; no block needs another's
+  std::uint64_t stream = 0;          // of dropout: one per example; bits depend only on query and key
   int warp = 0;
 
-  // Block x: an item, unless another is named; block y: a head, unless items may have one; warp w: the item's group w.
+  // Block x: the item, unless one is given; block y: the head, unless items name heads; warp w: the item's group w.
   template <bool kOwnHeads, typename Params>
   static ETC_DEVICE WarpQueries of_block(const Params& p, std::int64_t item = simt::block_x()) {
     WarpQueries own;
@@ -32,7 +32,7 @@ struct WarpQueries {
     return own;
   }
 
-  // The same item as another of the block's warps sees it.
+  // The same item from the view of another warp of the block.
   ETC_DEVICE WarpQueries of_warp(int other) const {
     WarpQueries own = *this;
     own.warp = other;
@@ -41,12 +41,12 @@ struct WarpQueries {
   }
 
   ETC_DEVICE bool working() const { return warp < item.groups; }
-  // The group's first query within the item, its row, and how many of the item's queries there are from it on.
+  // The group's first query within the item, its row, and the number of the item's queries from there on.
   ETC_DEVICE int first() const { return kGroup * warp; }
   ETC_DEVICE std::int64_t row() const { return item.query_row + first(); }
   ETC_DEVICE int valid() const { return item.queries - first(); }
 
-  // Rows of an operand by query: the item's, and those of the warp's group.
+  // Rows of a per-query operand: those of the item, and those of the warp's group.
   template <typename Element>
   ETC_DEVICE HeadRows<Element> rows_of_item(const Operand<Element>& operand) const {
     return rows_of_head(operand, head, item.query_row, item.queries);
@@ -72,14 +72,14 @@ struct SeenTile {
   }
 };
 
-// Bit e: whether dropout keeps pair e of step s. To be asked with dropout only.
+// Bit e: whether dropout keeps pair e of step s. Call only with dropout.
 ETC_DEVICE unsigned kept_of_step(const WarpQueries& own, const SeenTile& seen, std::uint32_t threshold, int s) {
   const int key = seen.tile.first_key + seen.chunk.row[s] + (seen.tile.type == 0 ? 0 : own.item.keys[0]);
   return kept_pairs(own.stream, threshold, own.head, own.item.first_query + own.first(), key);
 }
 
-// Calls add(n) for every key tile of the warp's item in turn, while the tile lies in the pipe, then together(n) by all
-// warps. Every warp waits and leaves together, whether it has a group or not: copies and barriers are the block's.
+// Calls add(n) for every key tile of the warp's item in turn, while the tile is in the pipe, then together(n) in all
+// warps. All warps run the waits and barriers, with or without a group, because copies and barriers are block-wide.
 template <typename Pipe, typename Params, typename Add, typename Together>
 ETC_DEVICE void for_each_tile(Pipe& pipe, const Params& p, const WarpQueries& own, const Add& add,
                               const Together& together) {

@@ -1,9 +1,9 @@
-// Attention backward, query by query: dq, dC and what the relative terms get. Same launch geometry as the forward: a
-// block is a work item and a head, a warp a group of 16 queries; key tiles are copied two deep.
+// Attention backward by queries: dq, dC and the gradients of the relative terms. Same launch geometry as the forward: a
+// block is a work item and a head, a warp a group of 16 queries; key tiles are double-buffered.
 //
 //   per pair: ds, dC, C rewound          (step_gradients.h)
 //   forward: s = (q·k + q·rel[label] + rel_bias[label]) / sqrt(D); so with ds = dC / sqrt(D)
-//     dq += ds k,  dtable[label] += ds     (RelativeKernel takes dtable to dq and the tables)
+//     dq += ds k,  dtable[label] += ds     (RelativeKernel adds dtable to dq and the tables)
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 namespace etc::sparse::cuda {
 
 // Shared memory of the kernel. At D = 64 in bf16 with R = 32: 41,472 bytes of key tiles, 20,480 of stage, 10,240 of
-// labels and 16,384 of label sums: 88,576, so that a multiprocessor of sm_90 holds two blocks, one of sm_80 one.
+// labels and 16,384 of label sums: 88,576, so that a multiprocessor holds two blocks with sm_90 and one with sm_80.
 template <typename Products>
 struct QueryGradientTiles {
   TilePipe<Products> pipe;
   typename Products::Tile q, dout;  // [kBlockQueries, stride]; staged only
   SharedTile<float> stage;          // [kWarpsPerBlock, kTileKeys, kTableStride]
   SharedTile<float> table;          // [kWarpsPerBlock, R, kTableStride]
-  SharedTile<float> sums;           // [kWarpsPerBlock, R, 32]: a column per lane
+  SharedTile<float> sums;           // [kWarpsPerBlock, R, 32]: one column per lane
   SharedTile<float> weights;        // as stage; with pairwise terms only
 
   template <typename Arena>
@@ -43,18 +43,18 @@ struct QueryGradientTiles {
   }
 };
 
-// One block: 64 queries of one example and head against the key tiles they see; a warp takes 16 of them. What a thread
-// holds over the whole loop, for its rows lane/4 and lane/4 + 8 of the warp's group:
+// One block: 64 queries of one example and head, and the key tiles they see; a warp processes 16 of the queries. What a
+// thread keeps over the whole loop, for its rows lane/4 and lane/4 + 8 of the warp's group:
 //   query, dout  the operands of q·k and dout·v
 //   lse, delta   of its two rows
 //   dq           kTiles accumulators of 16x8
-// Leaves dq without the share of the relative vectors, dC, C rewound, and the label sums.
+// Results: dq without the share of the relative vectors, dC, C rewound, and the label sums.
 template <typename Products, typename Terms>
 struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   using Params = BackwardParams<typename Products::Element>;
   static const char* name() { return "attention backward, queries"; }
 
-  // What a thread holds over the loop of its warp.
+  // A thread's state over the loop of its warp.
   struct Warp {
     WarpQueries own;
     Terms terms;
@@ -66,12 +66,12 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     float dq[Products::kTiles][4];  // [16 queries, 8 kTiles components] over the warp
   };
 
-  // ds of the chunk's steps: q·k, dout·v, and from both ds, which stays in registers.
+  // Computes ds of the chunk's steps from q·k and dout·v; ds stays in registers.
   static ETC_DEVICE void gradients_of_tile(const Params& p, const TilePipe<Products>& pipe, const SeenTile& seen,
                                            const Warp& w, float (&ds)[kTileSteps][4]) {
     const int type = seen.tile.type, head_size = p.sizes.head_size;
     const ScoreView& scores = p.scores[type];
-    // With scores carried and nothing to rewind no s is computed.
+    // If scores are carried and need no rewinding, s is not computed.
     const bool needs_scores = scores.gradient_mode == ScoreGradientMode::none || scores.rewind;
     ETC_UNROLL
     for (int s = 0; s < kTileSteps; ++s) {
@@ -93,12 +93,12 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     }
   }
 
-  // Tile n, which lies in the pipe, for one warp.
+  // Processes tile n, which is in the pipe, for one warp.
   static ETC_DEVICE void add_tile(const Params& p, const TilePipe<Products>& pipe, int n, Warp& w) {
     const SeenTile seen = SeenTile::of(p.work, w.own, n);
     float ds[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp
     gradients_of_tile(p, pipe, seen, w, ds);
-    // The stage turns accumulators into columns by query, for products in fp32 and for label sums.
+    // The stage transposes accumulators into columns by query, for fp32 products and for label sums.
     const TypeView& type = p.work.types[seen.tile.type];
     const bool summed = w.sums.takes(type);
     if (Products::kStagedWeights || summed) {
@@ -119,7 +119,7 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     SharedArena arena;
     auto shared = QueryGradientTiles<Products>::take(arena, p.sizes);
     if constexpr (Terms::kPairwise) {
-      // A block is a part of the items: their pairs go to the same sums of the tables.
+      // A block processes one part of the items, whose pairs are added to the same sums of the tables.
       TableGradients<Products>::clear(p);
       const std::int64_t first = simt::block_x() * p.partials.items;
       for (std::int64_t n = first; n < first + p.partials.items && n < p.work.items.size; ++n) {
@@ -138,7 +138,7 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     w.stage = shared.stage.part(stage, kTileKeys * kTableStride);
     if constexpr (Terms::kPairwise) w.weights = shared.weights.part(stage, kTileKeys * kTableStride);
 
-    // Before the loop, all on their way at once: queries and their gradients, the first tile, the terms' table.
+    // Before the loop, start all copies at once: queries and their gradients, the first tile, the terms' table.
     if (Products::kStagedQueries) {
       const Team block{simt::thread_index(), kBlockThreads};
       const int head_size = p.sizes.head_size;
@@ -173,7 +173,7 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     w.sums.flush();
   }
 
-  // Whole items write dq, parts of split ones their slot.
+  // Whole items write dq, parts of split items write their slot.
   static ETC_DEVICE void finish(const Params& p, const WarpQueries& own, const float (&dq)[Products::kTiles][4]) {
     const int head_size = p.sizes.head_size, width = head_size + p.sizes.labels;
     const bool whole = own.item.slot < 0;

@@ -8,9 +8,9 @@
 
 namespace etc::sparse::cuda {
 
-// delta = dout·out. A warp takes one row of one head: block x four rows, block y a head.
-// The products and sums are fp32, whatever out and dout are kept in: delta is subtracted from dp, where rounding would
-// show.
+// delta = dout·out. A warp computes one row of one head: block x is four rows, block y a head.
+// Products and sums are fp32 whatever the type of out and dout: delta is subtracted from dp, so rounding would be
+// visible.
 struct DeltaKernel : simt::BlockOf<kBlockThreads> {
   using Params = DeltaParams;
   static const char* name() { return "attention backward, delta"; }
@@ -22,8 +22,8 @@ struct DeltaKernel : simt::BlockOf<kBlockThreads> {
     if (row >= p.sizes.queries) return;
     const std::int64_t out = head * p.out.head_stride + row * p.out.row_stride;
     const std::int64_t dout = head * p.dout.head_stride + row * p.dout.row_stride;
-    // Lane by lane every 32nd component, then a butterfly: every lane ends with the same sum, in an order D alone
-    // decides.
+    // Each lane sums every 32nd component, then a butterfly reduction gives every lane the same sum, in an order that
+    // depends on D alone.
     float sum = 0.0f;
     for (int d = simt::lane_index(); d < p.sizes.head_size; d += simt::kWarp) {
       sum = simt::fma(number(p.out, out + d), number(p.dout, dout + d), sum);
@@ -34,7 +34,7 @@ struct DeltaKernel : simt::BlockOf<kBlockThreads> {
 };
 
 // dq and dtable of queries whose keys were split: block x is a set of queries, block y a head.
-// Slots of one item are summed by the thread that owns the element: the order is that of the slots.
+// The thread that owns an element sums its slots in order.
 struct SumQueriesKernel : simt::BlockOf<128> {
   using Params = SumQueriesParams;
   static const char* name() { return "attention backward, sums of dq"; }
@@ -51,14 +51,14 @@ struct SumQueriesKernel : simt::BlockOf<128> {
       for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, slots + query * width + column + n * part);
       return sum;
     };
-    // Elements of a slot are numbered [queries, D + R]. The first D columns are dq, two of them a thread's,
+    // Elements of a slot are numbered [queries, D + R]. The first D columns are dq, two of them per thread;
     const int pairs = ceil_div(head_size, 2);
     for (int i = simt::thread_index(); i < split.queries * pairs; i += kThreads) {
       const int query = i / pairs, d = i % pairs * 2;
       store_two(place_of(p.dq, split.query_row + query, head, head_size), d, head_size, sum_of(query, d),
                 d + 1 < head_size ? sum_of(query, d + 1) : 0.0f);
     }
-    // the others dtable.
+    // the others are dtable.
     for (int i = simt::thread_index(); i < split.queries * labels; i += kThreads) {
       const int query = i / labels, label = i % labels;
       simt::store(p.dtable, (head * p.sizes.queries + split.query_row + query) * labels + label,
@@ -86,7 +86,7 @@ struct SumKeysKernel : simt::BlockOf<128> {
       for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, slots + key * width + column + n * part);
       return sum;
     };
-    // Elements of a slot are numbered [keys, 2 D]: the first D columns are dk, the others dv. Two of them a thread's.
+    // Elements of a slot are numbered [keys, 2 D]: the first D columns are dk, the others dv. Two per thread.
     const int pairs = ceil_div(head_size, 2);
     for (int i = simt::thread_index(); i < split.keys * 2 * pairs; i += kThreads) {
       const int key = i / (2 * pairs), half = i / pairs % 2, d = i % pairs * 2, column = half * head_size + d;

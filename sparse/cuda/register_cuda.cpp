@@ -7,7 +7,7 @@
 namespace etc::sparse {
 
 void register_cuda_kernels() {
-  // Before the first Buffer on the device; the slots need no device yet.
+  // Must precede the first Buffer on the device; filling the slots needs no device.
   simt::provide_memory();
   attention_forward_slot.fill(Device::cuda, cuda::forward);
   attention_backward_slot.fill(Device::cuda, cuda::backward);

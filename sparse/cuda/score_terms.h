@@ -1,12 +1,12 @@
 // The terms of a score besides q·k on CUDA: policies of the tile loops, and the small kernels before and after them.
-// The one place to add a term to (README.md, "Adding a score term").
+// New terms are added here (README.md, "Adding a score term").
 //
 //   table[n][g][r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)       TableKernel, before the attention kernels
 //   s_ij = q_i·k_j / sqrt(D) + table[label_ij][i]                  LabelTerms::of_step, in all tile loops
 //   dtable[label_ij][i] += ds_ij                                   LabelSums, in QueryGradientKernel
 //   dq += dtable rel,  drel += dtable q,  drel_bias += dtable      RelativeKernel and TableSumKernel, after them
 //
-// Kernels are compiled for each policy (choose_products.h): one without labels neither looks any up nor sums any. Terms
+// Kernels are compiled for each policy (choose_products.h): one without labels has no look-ups and no label sums. Terms
 // that need query and key pair by pair, and tables of very many rows, are a third policy (pairwise_terms.h).
 #pragma once
 
@@ -19,8 +19,8 @@ namespace etc::sparse::cuda {
 
 struct LabelSums;
 
-// Policy of a call with a relative table. The table of one group lies in shared memory [R, kTableStride], or, where
-// that is full, is read where TableKernel left it [R, kGroup].
+// Policy of a call with a relative table. The table of one group is in shared memory [R, kTableStride]. If it does not
+// fit there, it is read from global memory as written by TableKernel [R, kGroup].
 struct LabelTerms {
   using Sums = LabelSums;
   static constexpr bool kPairwise = false;
@@ -30,14 +30,14 @@ struct LabelTerms {
   std::int64_t base = 0;     // of the group, in `table`
   bool in_shared = false;
 
-  // Copies a group's table, by its warp; a sync must follow.   all_shared [kWarpsPerBlock, R, kTableStride]
+  // The warp copies its group's table; a sync must follow.   all_shared [kWarpsPerBlock, R, kTableStride]
   template <typename Params>
   ETC_DEVICE void load(const Params& p, const SharedTile<float>& all_shared, std::int64_t head, std::int64_t group) {
     const AttentionSizes& sizes = p.sizes;
     const std::int64_t groups = p.work.types[0].run_offsets.size - 1;
     table = p.table;
     base = (head * groups + group) * sizes.labels * kGroup;
-    // All labels or none: looked up per pair, in shared memory whenever it has room.
+    // All labels are in shared memory, or none.
     in_shared = sizes.shared_labels > 0;
     if (!in_shared) return;
     const int size = sizes.labels * kTableStride;
@@ -47,14 +47,14 @@ struct LabelTerms {
     }
   }
 
-  // What the terms add to each of a step's pairs.
+  // Computes what the terms add to each pair of a step.
   ETC_DEVICE void of_step(const TypeView& type, std::int64_t column, float (&term)[4]) const {
     ETC_UNROLL
     for (int e = 0; e < 4; ++e) term[e] = 0.0f;
     if (type.label.size == 0) return;  // labels of this type only mask
     ETC_UNROLL
     for (int j = 0; j < 2; ++j) {
-      // A column's label, or where the labels of its 16 queries lie.
+      // The label of a column, or the position of the labels of its 16 queries.
       const std::uint32_t label = simt::load(type.label, column + key_of(j));
       ETC_UNROLL
       for (int half = 0; half < 2; ++half) {
@@ -73,8 +73,8 @@ struct LabelTerms {
   }
 };
 
-// Backward: one warp's sums of ds by label and query, dtable of its group. A query belongs to one lane, in shared
-// memory to two, which take every other key: nothing is added by two threads.
+// Backward: one warp's sums of ds by label and query, dtable of its group. A query belongs to one lane, or in shared
+// memory to two lanes that take every other key, so that no two threads add to the same number.
 struct LabelSums {
   SharedTile<float> shared;  // [R, 32]
   Span<float> out;           // of query 0 of the group: label r of query i at base + i stride + r
@@ -82,7 +82,7 @@ struct LabelSums {
   int labels = 0;
   bool in_shared = false, mine = false;  // mine: this lane has a query
 
-  // Where this warp's sums go: dtable, or the item's slot.
+  // The destination of this warp's sums: dtable, or the item's slot.
   template <typename Params>
   static ETC_DEVICE LabelSums of(const Params& p, const QueryItem& item, std::int64_t head,
                                  const SharedTile<float>& shared) {
@@ -92,7 +92,7 @@ struct LabelSums {
     sums.labels = p.sizes.labels;
     sums.in_shared = p.sizes.shared_labels > 0;
     if (sums.in_shared) sums.shared = shared.part(warp * size, size);
-    // A short group's missing queries have no place to go to.
+    // Missing queries of a short group have no destination.
     sums.mine = kGroup * warp + lane % kGroup < item.queries && (sums.in_shared || lane < kGroup);
     if (item.slot < 0) {
       sums.out = p.dtable;
@@ -111,10 +111,10 @@ struct LabelSums {
   // Whether pairs of this type add to the sums.
   ETC_DEVICE bool takes(const TypeView& type) const { return type.label.size > 0; }
 
-  // Where this lane's query keeps a label's sum, outside shared memory.
+  // Index of a label's sum of this lane's query, in global memory.
   ETC_DEVICE std::int64_t place(int label) const { return base + simt::lane_index() % kGroup * stride + label; }
 
-  // Before the first chunk: places in dtable or the slot hold old numbers.
+  // Called before the first chunk, because dtable or the slot contains old numbers.
   ETC_DEVICE void clear() const {
     for (int r = 0; r < labels; ++r) {
       if (in_shared) {
@@ -124,7 +124,7 @@ struct LabelSums {
       }
     }
   }
-  // One thread adds to a place: no atomics, and one order.
+  // Only one thread adds to a sum, so there are no atomics and the order is fixed.
   ETC_DEVICE void add(int label, float value) const {
     if (in_shared) {
       const int at = label * simt::kWarp + simt::lane_index();
@@ -133,7 +133,7 @@ struct LabelSums {
       simt::store(out, place(label), simt::load(out, place(label)) + value);
     }
   }
-  // Adds a staged chunk's ds to the sums; neighbours of one label are summed in a register first.
+  // Adds a staged chunk's ds to the sums; adjacent keys with the same label are summed in a register first.
   ETC_DEVICE void add_chunk(const TypeView& type, const Chunk& chunk, const SharedTile<float>& stage) const {
     const int lane = simt::lane_index(), query = lane % kGroup;
     const int sharers = in_shared ? 2 : 1;  // lanes that share a query's keys
@@ -149,7 +149,7 @@ struct LabelSums {
         const int own = label < kFirstMixed
                             ? static_cast<int>(label)
                             : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
-        // Labels are distances or memberships: neighbours mostly have the same one.
+        // Labels are distances or memberships, so adjacent keys mostly have the same one.
         if (own != current) {
           if (current >= 0) add(current, sum);
           current = own;
@@ -162,22 +162,22 @@ struct LabelSums {
     if (current >= 0) add(current, sum);
   }
 
-  // Shared sums to their places; a sync must come before.
+  // Writes sums from shared memory to their destination; a sync must come before.
   ETC_DEVICE void flush() const {
     if (!in_shared || !mine) return;
     const int lane = simt::lane_index(), query = lane % kGroup;
     for (int r = lane / kGroup; r < labels; r += 2) {
-      // Both lanes' halves of the keys, always in this order.
+      // The sums of both lanes, always added in this order.
       simt::store(out, place(r), shared.load(r * simt::kWarp + query) + shared.load(r * simt::kWarp + kGroup + query));
     }
   }
 };
 
-// Policy of a call without a table: nothing is copied, looked up or summed. A policy of either kind has
-//   load      what a warp needs of its group, before the first tile
-//   of_step   what is added to each of a step's scores (times 1/sqrt(D) already), forward and backward alike
-//   Sums      backward: what the terms collect of ds, per group; of, clear, takes, add_chunk, flush
-//   kPairwise whether the kernels call the functions of pairwise_terms.h, too
+// Policy of a call without a table: nothing is copied, looked up or summed. Every policy has
+//   load      loads what a warp needs of its group, before the first tile
+//   of_step   the amount added to each of a step's scores (already times 1/sqrt(D)), the same in forward and backward
+//   Sums      backward: the sums of ds that the terms need, per group; of, clear, takes, add_chunk, flush
+//   kPairwise whether the kernels also call the functions of pairwise_terms.h
 struct NoSums {
   template <typename Params>
   static ETC_DEVICE NoSums of(const Params&, const QueryItem&, std::int64_t, const SharedTile<float>&) {
@@ -204,8 +204,8 @@ ETC_DEVICE std::int64_t table_row(const AttentionSizes& sizes, std::int64_t labe
   return label * sizes.table_heads + (sizes.table_heads == 1 ? 0 : head);
 }
 
-// Relative terms of one group and head: block x is a group, block y a head, a thread takes pairs of label and query.
-// In fp32 in both precisions: R products of a query are few, and their error would be in every pair.
+// Relative terms of one group and head: block x is a group, block y a head; a thread computes pairs of label and query.
+// Always fp32: there are only R products per query, and their rounding error would affect every pair.
 struct TableKernel : simt::BlockOf<128> {
   using Params = TableParams;
   static const char* name() { return "attention relative terms"; }
@@ -218,7 +218,7 @@ struct TableKernel : simt::BlockOf<128> {
     for (int i = simt::thread_index(); i < p.sizes.labels * kGroup; i += kThreads) {
       const int label = i / kGroup, query = i % kGroup;
       float sum = 0.0f;
-      // Missing queries get 0: nobody looks them up, but the numbers must be numbers.
+      // Missing queries get 0: their entries are not used, but must be finite.
       if (query < queries) {
         const std::int64_t q = head * p.q.head_stride + (row + query) * p.q.row_stride;
         const std::int64_t own = table_row(p.sizes, label, head), r = own * head_size;
@@ -246,8 +246,8 @@ struct RelativeKernel : simt::BlockOf<128> {
     const int rows = left < kRelativeRows ? static_cast<int>(left) : kRelativeRows;
     // [rows, R] of this block's queries
     const std::int64_t dtable = (head * p.sizes.queries + first) * labels;
-    const bool has_vectors = p.rel.size > 0;  // biases alone give nothing back to queries
-    // Two components a thread: rows in bf16 are words.
+    const bool has_vectors = p.rel.size > 0;  // biases alone have no gradient for queries
+    // Two components per thread: bf16 rows are written in words.
     const int pairs = ceil_div(head_size, 2);
     for (int i = simt::thread_index(); has_vectors && i < rows * pairs; i += kThreads) {
       const int row = i / pairs, d = i % pairs * 2, last = d + 1 < head_size ? 1 : 0;
@@ -260,13 +260,13 @@ struct RelativeKernel : simt::BlockOf<128> {
       }
       store_two(place, d, head_size, sum[0], sum[1]);
     }
-    // A part of the tables per kRelativeRows queries: fixed, so that the sum's order is.
+    // One partial sum of the tables per kRelativeRows queries: a fixed number, so that the order of the sum is fixed.
     const std::int64_t partial = (simt::block_x() * p.sizes.heads + head) * labels * (head_size + 1);
     for (int i = simt::thread_index(); i < labels * (head_size + 1); i += kThreads) {
       const int r = i / (head_size + 1), d = i % (head_size + 1);
       float sum = 0.0f;
       for (int row = 0; row < rows; ++row) {
-        // Column D is the bias's: dtable itself.
+        // Column D is the bias: the sum of dtable itself.
         const float weight = simt::load(p.dtable, dtable + row * labels + r);
         const float q = d < head_size ? number(p.q, head * p.q.head_stride + (first + row) * p.q.row_stride + d) : 1.0f;
         sum = simt::fma(weight, q, sum);
@@ -276,9 +276,9 @@ struct RelativeKernel : simt::BlockOf<128> {
   }
 };
 
-// One table's gradient += its partial sums, in order. A thread takes one element, block y is a head of the table. Heads
-// that share the table are added one after the other.
-// The only kernel that reads what it writes: parameter gradients accumulate.
+// One table's gradient += its partial sums, in order. A thread computes one element, block y is a head of the table.
+// Heads that share the table are added one after the other. The only kernel that reads its output, because parameter
+// gradients accumulate.
 struct TableSumKernel : simt::BlockOf<128> {
   using Params = TableSumParams;
   static const char* name() { return "attention backward, sums of the tables"; }

@@ -1,10 +1,10 @@
-// What both backward kernels compute of a step of 16 queries by 8 keys: probabilities and ds. The same text on the same
-// numbers, so that ds of keys and of queries agree to the last bit.
+// Computations on a step of 16 queries by 8 keys that both backward kernels share: probabilities and ds. They run the
+// same code on the same numbers, so that ds of keys and of queries agree to the last bit.
 //
 //   forward: p = softmax(c·C), out = sum_j dropout(p)_j v_j; so with dp = dropout'(dout·v)
 //     dC (+)= c p (dp - dout·out)
 //   forward: s = (q·k + q·rel[label] + rel_bias[label]) / sqrt(D); so ds = dC / sqrt(D)
-//   rewind: C = C - s, by the instructions that added it
+//   rewind: C = C - s, where s is computed by the same instructions as in forward
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@
 
 namespace etc::sparse::cuda {
 
-// Of the lane's two rows, lane/4 and lane/4 + 8.
+// Statistics of the lane's two rows, lane/4 and lane/4 + 8.
 struct RowStatistics {
-  float lse[2] = {0.0f, 0.0f};  // base 2; any finite number where nothing is seen
+  float lse[2] = {0.0f, 0.0f};  // base 2; any finite number if the row sees no key
   float delta[2] = {0.0f, 0.0f};
 };
 
-// Those of 16 queries of a head from first_row on, of which `valid` exist. Missing ones: p is 0 with any numbers.
+// Statistics of 16 queries of a head from first_row on, of which `valid` exist. For missing ones p is 0 with any
+// values.
 template <typename Params>
 ETC_DEVICE RowStatistics load_row_statistics(const Params& p, std::int64_t head, std::int64_t first_row, int valid) {
   RowStatistics rows;
@@ -28,7 +29,7 @@ ETC_DEVICE RowStatistics load_row_statistics(const Params& p, std::int64_t head,
     const int row = simt::lane_index() / 4 + 8 * half;
     if (row >= valid) continue;
     const std::int64_t at = head * p.sizes.queries + first_row + row;
-    // A query without a visible key has a log-sum-exp of -inf; its probabilities are 0 with any other.
+    // A query without a visible key has a log-sum-exp of -inf; with any finite value its probabilities are 0.
     const float lse = simt::load(p.lse, at);
     rows.lse[half] = lse == -simt::infinity() ? 0.0f : lse * kLog2E;
     rows.delta[half] = simt::load(p.delta, at);
@@ -36,23 +37,23 @@ ETC_DEVICE RowStatistics load_row_statistics(const Params& p, std::int64_t head,
   return rows;
 }
 
-// A step's pairs: of which type and head, in which columns, and bit e: whether dropout keeps pair e.
+// A step's pairs: type, head, columns, and bit e: whether dropout keeps pair e.
 struct StepPairs {
   int type = 0;
   std::int64_t head = 0, column = 0;
   unsigned kept = 15;
 };
 
-// Of the four pairs of a lane.
+// Gradients of the four pairs of a lane.
 struct StepGradients {
-  float weights[4];  // dropped probabilities
+  float weights[4];  // probabilities after dropout
   float ds[4];       // dC / sqrt(D)
 };
 
-// Only one of the two kernels may store dC and rewind C: the other would read what is half new.
+// Only one of the two kernels may store dC and rewind C; otherwise the other would read partly updated values.
 enum class ScoreUse { reads, updates };
 
-// From scores s (not read when the type carries them, unless it is rewound) and dp = dout·v of a step.
+// Computes them from the scores s of a step (unused for carried scores that are not rewound) and dp = dout·v.
 template <ScoreUse kUse, typename Params>
 ETC_DEVICE StepGradients step_gradients(const Params& p, const StepPairs& step, const RowStatistics& rows,
                                         const float (&s)[4], const float (&dp)[4]) {
@@ -93,7 +94,7 @@ ETC_DEVICE StepGradients step_gradients(const Params& p, const StepPairs& step, 
   return result;
 }
 
-// s of a step in place of its q·k: q·k / sqrt(D) + terms.
+// Replaces q·k of a step by s = q·k / sqrt(D) + terms.
 template <typename Terms>
 ETC_DEVICE void add_terms(const Terms& terms, const TypeView& type, std::int64_t column, float scale, float (&s)[4]) {
   float term[4];

@@ -1,10 +1,10 @@
-// Gradients of the tables of pairwise terms, in the kernel that goes by queries. A block goes through the items of one
-// part of the batch, one after the other, and adds each tile's pairs to the part's own sums in global memory:
+// Gradients of the tables of pairwise terms, computed in the kernel by queries. A block processes the items of one part
+// of the batch in turn and adds each tile's pairs to the part's own sums in global memory:
 //
 //   sums[r] += sum_{label_ij = r} (ds_ij q_i | ds_ij k_j | ds_ij q_i⊙k_j | weights_ij dout_i | ds_ij)
 //
-// A thread owns columns of a row, so nothing is added by two threads and the order is fixed. TableSumKernel adds the
-// parts. Parts are larger the more rows the tables have: their sums take memory as some tensors of the queries' size.
+// A thread owns columns of a row, so no two threads add to the same number and the order is fixed. TableSumKernel adds
+// the parts. The more rows the tables have, the larger the parts, so that all sums take a few times the memory of q.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace etc::sparse::cuda {
 
-// What the pairs of a tile left in shared memory, of all warps.
+// The data of a tile's pairs in shared memory, of all warps.
 template <typename Products>
 struct TilePairs {
   typename Products::Tile q, dout, keys;  // [kBlockQueries, stride], [kTileRows, stride]
@@ -25,7 +25,7 @@ template <typename Products>
 struct TableGradients {
   using Params = BackwardParams<typename Products::Element>;
 
-  // Where a thread's column lies in the rows of sums, and what its pairs are multiplied with.
+  // A thread's column in the rows of sums, and the factors of its pairs.
   struct Column {
     int at = 0, d = 0;
     bool query = false, key = false, value = false;
@@ -42,13 +42,13 @@ struct TableGradients {
     return own;
   }
 
-  // Place of the part's sums for label 0 of a head.
+  // Index of the part's sums for label 0 of a head.
   static ETC_DEVICE std::int64_t first_sum(const Params& p, std::int64_t head) {
     return (simt::block_x() * p.sizes.heads + head) * p.sizes.table_rows * p.partials.columns.width;
   }
 
-  // Before the part's first item, by the whole block: the sums of its head, or of all where items have heads of their
-  // own. A sync must follow.
+  // Run by the whole block before the part's first item: zeroes the sums of its head, or of all heads if items name
+  // their heads. A sync must follow.
   static ETC_DEVICE void clear(const Params& p) {
     const bool all = p.work.own_heads.items.size > 0;
     const std::int64_t first = first_sum(p, all ? 0 : simt::block_y());
@@ -58,7 +58,7 @@ struct TableGradients {
     }
   }
 
-  // Adds the pairs of tile n of an item; the whole block, when all warps have staged theirs.
+  // Adds the pairs of tile n of an item. Run by the whole block after all warps have staged their pairs.
   static ETC_DEVICE void add_tile(const Params& p, const WarpQueries& own, int n, const TilePairs<Products>& pairs) {
     if (!p.work.types[simt::load(p.work.tiles, n).type].labelled()) return;
     for (int g = 0; g < own.item.groups; ++g) {
@@ -73,8 +73,8 @@ struct TableGradients {
   }
 
  private:
-  // One column's share of the pairs of a step. Along diagonals pairs have one distance and mostly one label: such are
-  // summed in a register.
+  // Adds one column's share of a step's pairs. Pairs on a diagonal have the same distance and mostly the same label, so
+  // they are summed in a register.
   static ETC_DEVICE void add_step(const Params& p, const WarpQueries& group, const SeenTile& seen, int s,
                                   const Column& column, const TilePairs<Products>& pairs) {
     const StepPlace at = place_of_step(p.work, group, seen, s);
@@ -102,7 +102,7 @@ struct TableGradients {
     if (current >= 0) add(p, group.head, current, column, sum);
   }
 
-  // What the pair of a query of the item and a key of the tile is multiplied with.
+  // The factor of the pair of a query of the item and a key of the tile.
   static ETC_DEVICE float factor_of(const Column& column, const TilePairs<Products>& pairs, int query, int key) {
     if (column.value) return pairs.dout.load(query * pairs.stride + column.d);
     const float q = column.query ? pairs.q.load(query * pairs.stride + column.d) : 1.0f;

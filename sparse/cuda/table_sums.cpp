@@ -8,7 +8,7 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-constexpr std::int64_t kRowsOfItem = 256;  // of the tables, for every work item of a part
+constexpr std::int64_t kRowsOfItem = 256;  // rows of the tables per work item of a part
 
 }  // namespace
 
@@ -38,7 +38,7 @@ TableColumns label_columns(const AttentionInputs& in) {
 }
 
 std::int64_t items_of_part(const AttentionInputs& in) {
-  // With tiles of each head a part has sums of all heads, and there are as many times the items.
+  // With tiles per head, a part has sums of all heads, and the number of items is multiplied by the heads.
   return in.relative.rows() == 0 ? 1 : ceil_div(in.relative.rows(), kRowsOfItem) * in.tiles->types[0].heads;
 }
 

@@ -1,4 +1,4 @@
-// From partial sums to the gradients of the relative tables: which columns a row of sums has, and their launches.
+// Adds partial sums to the gradients of the relative tables: the columns of a row of sums, and the launches.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace etc::sparse::cuda {
 
-// Pairwise terms: columns for the tables a call has, the work items whose pairs one part of the sums takes, and all
-// floats of them; 0 without such terms. Parts grow with the rows, so that sums stay within a few times the queries.
+// Pairwise terms: the columns of a call's tables, the number of work items whose pairs are added to one part of the
+// sums, and the floats of all parts; 0 without such terms. Parts grow with the rows, which limits the sums to a few
+// times q.
 TableColumns table_columns(const AttentionInputs& in);
 std::int64_t items_of_part(const AttentionInputs& in);
 std::int64_t table_sum_floats(const AttentionInputs& in, const DevicePlan& plan);
 
-// Those of LabelTerms: D of rel and one of rel_bias, whether both are there or not.
+// The columns of LabelTerms: D of rel and one of rel_bias, even if one of them is absent.
 TableColumns label_columns(const AttentionInputs& in);
 
 struct PartialSums {
@@ -24,7 +25,8 @@ struct PartialSums {
   Span<const float> sums;  // [parts, N, R, width]
 };
 
-// Gradients of all tables a call has += their columns. One launch after the other: two tables may share a gradient.
+// Gradients of all tables of a call += their columns. Launches run one after the other: two tables may share a
+// gradient.
 void sum_tables(const AttentionBackward& args, const PartialSums& partial);
 
 }  // namespace etc::sparse::cuda

@@ -1,5 +1,5 @@
-// Key tiles on their way through shared memory: two buffers, one in use while the other is filled, or one if two do not
-// fit.
+// Double buffering of key tiles in shared memory: one buffer is in use while the other is filled. If two buffers do not
+// fit, there is only one.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace etc::sparse::cuda {
 
-// Stands for a SharedArena on the host: how many bytes the tiles a kernel takes from it need. A kernel lays its tiles
-// out in one function, whichever of the two it is given.
+// Used on the host instead of a SharedArena: counts the bytes of the tiles that a kernel takes from it. A kernel lays
+// out its tiles in one function for both.
 struct SharedBytes {
   std::int64_t bytes = 0;
 
@@ -23,8 +23,8 @@ struct SharedBytes {
 
 //   tile n        arrive: copy n+1 begins, wait for n | compute on n | leave
 //   tile n + 1    arrive: copy n+2 begins, wait for n+1 | ...
-// With room for one tile only: arrive waits for n, leave begins the copy of n+1. Every thread of the block calls begin,
-// arrive and leave, in this order, with or without work of its own: they contain barriers.
+// With one buffer only: arrive waits for n, leave begins the copy of n+1. Every thread of the block calls begin, arrive
+// and leave, in this order, with or without work to do, because they contain barriers.
 // Bytes at D = 64 in bf16: 72 rows of 144 bytes, keys and values, two buffers: 41,472.
 template <typename Products>
 class TilePipe {
@@ -36,7 +36,7 @@ class TilePipe {
     using Value = typename Products::Value;
     const int size = kTileRows * Products::stride(sizes.head_size);
     TilePipe pipe;
-    // One buffer: both names are the same tile.
+    // With one buffer both names refer to the same tile.
     pipe.ahead_ = sizes.buffers == 2;
     pipe.k0_ = pipe.k1_ = arena.template take<Value>(size);
     pipe.v0_ = pipe.v1_ = arena.template take<Value>(size);
@@ -46,16 +46,16 @@ class TilePipe {
     return pipe;
   }
 
-  // Starts the item's first tile. Copies begun before are waited for together with it.
+  // Starts copying the item's first tile. Copies started earlier are waited for together with it.
   template <typename Params>
   ETC_DEVICE void begin(const Params& p, const QueryItem& item, std::int64_t head) {
     if (item.tile_begin < item.tile_end) copy(p, item, head, item.tile_begin);
     simt::copy_async_commit();
   }
-  // Tile n is there for the whole block when this returns; the next one is on its way if there is room.
+  // When this returns, tile n is visible to the whole block; the next one is being copied if there are two buffers.
   template <typename Params>
   ETC_DEVICE void arrive(const Params& p, const QueryItem& item, std::int64_t head, int n) {
-    // The copy of tile n was begun one tile ago; waiting for all groups but the newest means waiting for it.
+    // The copy of tile n was started one tile ago, so waiting for all copy groups but the newest completes it.
     if (ahead_) {
       if (n + 1 < item.tile_end) copy(p, item, head, n + 1);
       simt::copy_async_commit();
@@ -64,14 +64,14 @@ class TilePipe {
       simt::copy_async_wait<0>();
     }
     simt::sync_block();
-    // Which of the two buffers tile n lies in.
+    // Which of the two buffers holds tile n.
     odd_ = ahead_ && (n - item.tile_begin) % 2 == 1;
   }
-  // The whole block is done with tile n.
+  // Called when a thread is done with tile n.
   template <typename Params>
   ETC_DEVICE void leave(const Params& p, const QueryItem& item, std::int64_t head, int n) {
     simt::sync_block();
-    // With one buffer the next copy may begin only now that nobody reads the old tile.
+    // With one buffer the next copy may begin only now that no thread reads the old tile.
     if (ahead_ || n + 1 >= item.tile_end) return;
     copy(p, item, head, n + 1);
     simt::copy_async_commit();
@@ -82,11 +82,11 @@ class TilePipe {
  private:
   template <typename Params>
   ETC_DEVICE void copy(const Params& p, const QueryItem& item, std::int64_t head, int n) {
-    // Rows beyond the example become zeros: their pairs are masked, but zero times anything must stay finite.
+    // Rows beyond the example become zeros: their pairs are masked, but products with them must stay finite.
     const KeyTile tile = simt::load(p.work.tiles, n);
     const int type = tile.type, head_size = p.sizes.head_size;
     const Team block{simt::thread_index(), kBlockThreads};
-    // Chosen, not indexed: an index would put the item into memory.
+    // Selected, not indexed: indexing would move the item to local memory.
     const int valid = (type == 0 ? item.keys[0] : item.keys[1]) - tile.first_key;
     const std::int64_t row = (type == 0 ? item.key_row[0] : item.key_row[1]) + tile.first_key;
     const bool odd = (n - item.tile_begin) % 2 == 1;
@@ -98,13 +98,13 @@ class TilePipe {
   bool ahead_ = true, odd_ = false;
 };
 
-// Bytes a block's tiles take, and with them what is left to global memory: first the relative terms, then copying
-// ahead. Any head the kernels take fits in the end.
+// Returns the bytes of a block's tiles and decides what does not fit: first the relative terms move to global memory,
+// then prefetching is given up. All head sizes that the kernels accept fit in the end.
 inline constexpr std::int64_t kMaxTileBytes = 160 * 1024;  // sm_80 has 163 KB for a block
 template <typename Tiles>
 std::int64_t fit_shared(AttentionSizes& sizes) {
   std::int64_t bytes = 0;
-  // In order of what is lost: labels in global memory cost a read per pair, a single buffer all overlap of copying and
+  // In order of cost: labels in global memory cost a read per pair, a single buffer costs all overlap of copying and
   // computing.
   for (int buffers : {2, 1}) {
     for (int labels : {sizes.labels, 0}) {

@@ -26,7 +26,7 @@ struct NamedIds {
   bool optional = false;  // may be empty
 };
 
-// Every array must be as long as the first.
+// Every array must have the length of the first.
 void check_lengths(const char* letter, std::initializer_list<NamedIds> arrays) {
   const NamedIds& first = *arrays.begin();
   for (const NamedIds& array : arrays) {
@@ -43,8 +43,8 @@ std::vector<std::int32_t> real_tokens(const std::vector<std::int32_t>& example_i
   return real;
 }
 
-// The rows of one example's four types as (mask, id), one byte each. Labels and side inputs are both made from these.
-// (__restrict: bytes may alias anything, and loops over them become vector instructions only when told they do not.)
+// The rows of one example's four types as (mask, id), one byte each. Labels and side inputs are both built from them.
+// (__restrict: bytes may alias anything, and the compiler vectorises loops over them only if aliasing is excluded.)
 class PairRows {
  public:
   PairRows(const AttentionStructure& example, const LabelOptions& options)
@@ -87,7 +87,7 @@ class PairRows {
     };
     belongs_to(example_.sentence_ids);
     belongs_to(example_.paragraph_ids);
-    // Before the links: they mark ids but open no mask.
+    // Before the links, which change ids but never make a pair visible.
     if (hard) {
       const auto member = static_cast<std::uint8_t>(member_id(k_));
       for (std::int64_t g = 0; g < G_; ++g) mask[g] &= static_cast<std::uint8_t>(id[g] == member);
@@ -112,7 +112,7 @@ class PairRows {
     const auto at = static_cast<std::size_t>(g);
     const bool hard = options_.use_hard_g2l_mask && !is_set(example_.ignore_hard_g2l, at);
     write_equal(example_.long_sides.data(), L_, example_.global_sides[at], mask);
-    // First 1 for members, 0 for others; the id is that plus R, since "member" is the id after "not member".
+    // First 1 for members and 0 for others; adding R gives the id, since "member" is the id after "not member".
     std::memset(id, 0, static_cast<std::size_t>(L_));
     add_equal(example_.sentence_ids, g, id);
     add_equal(example_.paragraph_ids, g, id);
@@ -151,7 +151,7 @@ void check_options(const LabelOptions& options) {
   }
 }
 
-// The arrays of a structure that did not come from a builder must fit, too: rows index them without looking.
+// Structures that did not come from a builder must have matching sizes, too: rows index the arrays without checks.
 void check_structure(const AttentionStructure& example) {
   check_lengths("L", {{"long_segments", example.long_segments},
                       {"long_sides", example.long_sides},
@@ -176,7 +176,7 @@ void fold(const std::uint8_t* __restrict mask, const std::uint8_t* __restrict id
   }
 }
 
-// A range of query rows of one example; where its rows begin in each tensor.
+// A range of query rows of one example, and where the example's rows begin in each tensor.
 struct Task {
   const PairRows* rows;
   bool long_side;
@@ -184,7 +184,7 @@ struct Task {
   std::int64_t window_offset, side_offset;  // elements: into l2l and l2g, or into g2g and g2l
 };
 
-// Long rows are short (W+G) and global rows long (G+L): both make tasks of some 10 to 60 kB.
+// Long rows are short (W+G) and global rows long (G+L); with these row counts both give tasks of about 10 to 60 kB.
 constexpr std::int64_t kLongRowsPerTask = 64;
 constexpr std::int64_t kGlobalRowsPerTask = 8;
 

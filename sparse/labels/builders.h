@@ -1,9 +1,9 @@
-// From a document's structure to label tensors (etc-core 8): sentences, paragraphs, links, packing.
+// Conversion of a document's structure (sentences, paragraphs, links, packing) into label tensors (etc-core 8).
 //
-// Two steps. An input builder (generic, fixed blocks, multihop) turns the arrays of ONE example into an
-// AttentionStructure, O(L+G); build_labels writes the labels of a whole ragged batch from such structures, once per
-// batch. Builders take padding and packing as the reference does, so that its numbers can be compared; a batch of the
-// engine has none: every example is on its own and without padding.
+// There are two steps. An input builder (generic, fixed blocks, multihop) converts the arrays of ONE example into an
+// AttentionStructure, O(L+G). build_labels writes the labels of a whole ragged batch from these structures, once per
+// batch. Builders accept padding and packing like the reference, so that results can be compared; the engine's own
+// batches have neither.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace etc::sparse {
 
-// Which tokens of one example see each other, and which belong together. Global indices < 0 or >= G mean "none".
+// Which tokens of one example see each other, and which long tokens belong to which global token. Global indices < 0 or
+// >= G mean "none".
 struct AttentionStructure {
   std::vector<std::int32_t> long_segments;      // [L] l2l: equal segments see each other (within the radius)
   std::vector<std::int32_t> global_segments;    // [G] g2g: equal segments see each other
-  std::vector<std::int32_t> long_sides;         // [L] l2g, g2l: a long and a global token of equal sides
-  std::vector<std::int32_t> global_sides;       // [G]           see each other
+  std::vector<std::int32_t> long_sides;         // [L] l2g, g2l: a long and a global token see each other
+  std::vector<std::int32_t> global_sides;       // [G]           if their sides are equal
   std::vector<std::int32_t> sentence_ids;       // [L] global token of the sentence each long token belongs to
-  std::vector<std::int32_t> paragraph_ids;      // [L] likewise for paragraphs; empty: none
+  std::vector<std::int32_t> paragraph_ids;      // [L] global token of its paragraph; empty: none
   std::vector<std::int32_t> linked_ids;         // [L] one more global token, for ids only, never for masks; empty: none
-  std::vector<std::int32_t> ignore_hard_l2g;    // [L] 1: exempt from the hard l2g mask; empty: nobody
-  std::vector<std::int32_t> ignore_hard_g2l;    // [G] 1: exempt from the hard g2l mask; empty: nobody
+  std::vector<std::int32_t> ignore_hard_l2g;    // [L] 1: exempt from the hard l2g mask; empty: no token is
+  std::vector<std::int32_t> ignore_hard_g2l;    // [G] 1: exempt from the hard g2l mask; empty: no token is
   std::vector<std::int32_t> global_paragraphs;  // [G] g2g ids say "other paragraph" where they differ; empty: never
 
   std::int64_t length() const { return static_cast<std::int64_t>(long_segments.size()); }     // L
@@ -39,8 +40,8 @@ AttentionStructure structure_from_example_ids(std::span<const std::int32_t> long
                                               std::span<const std::int32_t> global_example_ids,
                                               std::span<const std::int32_t> sentence_ids);
 
-// The same with a 1 at the last token of each packed example, as many in long_breakpoints [L] as in
-// global_breakpoints [G] (not checked: the reference does not either); the rest is padding.
+// The same from breakpoints, a 1 at the last token of each packed example. long_breakpoints [L] and global_breakpoints
+// [G] must have the same number of ones (not checked, as in the reference); tokens after the last one are padding.
 AttentionStructure structure_from_breakpoints(std::span<const std::int32_t> long_breakpoints,
                                               std::span<const std::int32_t> global_breakpoints,
                                               std::span<const std::int32_t> sentence_ids);
@@ -54,7 +55,7 @@ struct FixedBlocks {
 FixedBlocks fixed_block_structure(std::span<const std::int32_t> input_mask, std::int64_t tokens_per_block,
                                   std::int32_t global_token_id = 1);
 
-// Multihop builder (etc-core 8.3; HotpotQA, WikiHop): one example, whose paragraphs do not see each other locally.
+// Multihop builder (etc-core 8.3; HotpotQA, WikiHop): one example; tokens of different paragraphs are masked in l2l.
 struct MultihopArrays {
   std::span<const std::int32_t> long_paragraph_breakpoints;    // [L] 1 at the last token of each paragraph
   std::span<const std::int32_t> long_paragraph_ids;            // [L] index of the global paragraph token, -1: none
@@ -63,16 +64,16 @@ struct MultihopArrays {
   std::span<const std::int32_t> ignore_hard_g2l;               // [G] or empty
   std::span<const std::int32_t> ignore_hard_l2g;               // [L] or empty
   std::span<const std::int32_t> linked_ids;                    // [L] or empty
-  bool flat_sequence = false;  // the generic builder instead: paragraphs, links and ignore masks are not used
+  bool flat_sequence = false;  // use the generic builder; paragraphs, links and ignore masks are ignored
 };
 AttentionStructure multihop_structure(const MultihopArrays& arrays);
 
 // ---- Labels. ----
 
-// The model's part; fields of its configuration.
+// Options from the model's configuration.
 struct LabelOptions {
   std::int64_t local_radius = 0;               // W = 2*local_radius+1
-  std::int64_t relative_pos_max_distance = 0;  // k; 0: no relative labels at all, also none of membership
+  std::int64_t relative_pos_max_distance = 0;  // k; 0: no relative labels, neither of distance nor of membership
   bool use_hard_g2l_mask = false;              // a global token sees only the long tokens that belong to it
   bool use_hard_l2g_mask = false;              // a long token sees only the global tokens it belongs to
 };
@@ -87,8 +88,9 @@ struct LabelOptions {
 //   thread count and any batch neighbours. Cost: one pass over the labels, T*W + sum(2*L*G + G*G) bytes.
 AttentionLabels build_labels(std::span<const AttentionStructure> examples, const LabelOptions& options);
 
-// The eight tensors of the reference for one example: masks 0/1, ids also at masked pairs. For comparison with it and
-// for analysis; the engine itself uses labels only. Ids are empty when k = 0. Same rows as build_labels, not folded.
+// The eight tensors of the reference for one example: masks 0/1, and ids also at masked pairs. For comparison with the
+// reference and for analysis; the engine itself uses labels only. Ids are empty when k = 0. The rows are those of
+// build_labels, with mask and id kept separate.
 struct SideInputs {
   std::vector<std::int32_t> l2l_mask, l2l_ids;  // [L, W]
   std::vector<std::int32_t> l2g_mask, l2g_ids;  // [L, G]

@@ -80,7 +80,7 @@ std::int64_t t5_bucket(const T5Buckets& settings, std::int64_t distance) {
 
 DistanceMap t5_distances(const T5Buckets& settings) {
   const OneDirection checked(settings);
-  // From max_distance on nothing changes.
+  // From max_distance on all distances share the last bucket.
   const std::int64_t far = settings.max_distance;
   return map_of(-far, 2 * far + 1, [&](std::int64_t d) { return t5_bucket(settings, d); });
 }

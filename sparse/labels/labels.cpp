@@ -35,7 +35,7 @@ struct TypeArrays {
   fail(where, "expected a relative id in [0, R={}), got {}", relative_labels, type.ids[at]);
 }
 
-// Writes one row of labels; the first key whose mask or id is unusable, or -1.
+// Writes one row of labels. Returns the first key whose mask or id is invalid, or -1.
 std::int64_t convert_row(const TypeArrays& type, std::int64_t row, std::int64_t relative_labels, std::uint8_t* out) {
   const std::int64_t query = row % type.queries;
   const bool window = type.radius >= 0;
@@ -60,7 +60,7 @@ Buffer<std::uint8_t> convert(const TypeArrays& type, std::int64_t batch, std::in
   const std::int64_t rows = batch * type.queries;
   Buffer<std::uint8_t> labels(rows * type.keys, Purpose::labels);  // [B*queries, keys]
   const std::int64_t tasks = ceil_div(rows, kRowsPerTask);
-  // Each task notes its first bad pair, so that the message names the first one of all whoever finds one first.
+  // Each task records its first bad pair, so that the message names the first one of all, independent of thread timing.
   std::vector<std::pair<std::int64_t, std::int64_t>> bad(static_cast<std::size_t>(tasks), {-1, -1});
   parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t end = std::min(rows, (task + 1) * kRowsPerTask);

@@ -1,8 +1,8 @@
-// Label tensors: what a batch's attention structure looks like to the kernels.
+// Label tensors: the form in which kernels get a batch's attention structure.
 //
 // One byte per query/key pair and attention type, shared by all heads and layers: the pair's relative label, or
-// kMasked. Kernels know nothing of sentences, paragraphs or packing; builders.h turns those into labels once per batch,
-// and labels_from_masks_and_ids does it for explicit masks and ids (the reference's side inputs).
+// kMasked. Kernels know nothing of sentences, paragraphs or packing; builders.h converts those into labels once per
+// batch, and labels_from_masks_and_ids converts explicit masks and ids (the reference's side inputs).
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct AttentionLabels {
   Buffer<std::uint8_t> g2g;  // per example [G, G]
   Buffer<std::uint8_t> g2l;  // per example [G, L]
 
-  // Whether the labels of a side select relative vectors. If not, visible pairs have label 0, which means nothing: the
-  // side's kernels must be called with rel = null.
+  // Whether the labels of a side select relative vectors. If not, visible pairs have label 0, which has no meaning, and
+  // the side's kernels must be called with rel = null.
   bool long_relative = false;    // l2l and l2g
   bool global_relative = false;  // g2g and g2l
 };
@@ -50,8 +50,7 @@ struct MasksAndIds {
 // Rules: window entries outside the sequence are kMasked whatever the mask says (etc-core 5.4); a type with neither
 //   mask nor ids stays null. Throws Error when a mask is neither 0 nor 1, when an id at a visible pair is not in
 //   [0, R), when one type of a side has ids and the other has none (etc-core 2.2, rules 8 and 9), when ids are given
-//   and relative_labels (R) is 0 (rule 10), when R exceeds 255. Ids at masked pairs are not looked at: nothing reads
-//   them.
+//   and relative_labels (R) is 0 (rule 10), when R exceeds 255. Ids at masked pairs are ignored.
 // Cost: one pass over the arrays given.
 AttentionLabels labels_from_masks_and_ids(const MasksAndIds& arrays, std::int64_t relative_labels);
 

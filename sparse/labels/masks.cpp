@@ -12,7 +12,7 @@ std::vector<std::int32_t> segments_from_breakpoints(std::span<const std::int32_t
   for (std::size_t i = 0; i < breakpoints.size(); ++i) {
     if (kind == Breakpoints::starting) segment += breakpoints[i];
     segments[i] = segment;
-    if (kind == Breakpoints::ending) segment += breakpoints[i];  // the break itself still belongs to its segment
+    if (kind == Breakpoints::ending) segment += breakpoints[i];  // the breakpoint itself still belongs to its segment
   }
   return segments;
 }

@@ -1,6 +1,6 @@
 // Masks: which pairs of one sequence see each other, 1 = yes (etc-core 4.4).
 //
-// All of them come down to "equal segment ids". Padding sees padding, so no row is ever all zero.
+// Every mask compares segment ids for equality. Padding sees padding, so no row is ever all zero.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace etc::sparse {
 // A breakpoint is a 1 at the last (ending) or first (starting) token of each segment.
 enum class Breakpoints { ending, starting };
 
-// out[i] = 1 where values[i] == value, else 0: the one operation behind every mask. `out` overlaps nothing: only then,
-// since bytes may alias anything, does the loop become vector instructions.
+// out[i] = 1 where values[i] == value, else 0: the basic operation of every mask. `out` must not overlap `values`:
+// bytes may alias anything, and the compiler vectorises the loop only with __restrict.
 template <typename Mask>
 void write_equal(const std::int32_t* __restrict values, std::int64_t count, std::int32_t value, Mask* __restrict out) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Mask>(values[i] == value);
@@ -28,8 +28,8 @@ std::vector<std::int32_t> segments_from_breakpoints(std::span<const std::int32_t
 // 2 2 1 1 1 0; what follows the last breakpoint is padding and has id 0.
 std::vector<std::int32_t> example_ids_from_breakpoints(std::span<const std::int32_t> breakpoints);
 
-// [n, n]: 1 where the segment ids are equal; segments need not be contiguous. With a 0/1 input mask in place of segment
-// ids it is the mask of a padded sequence.
+// [n, n]: 1 where the segment ids are equal; segments need not be contiguous. With a 0/1 input mask instead of segment
+// ids the result is the mask of a padded sequence.
 std::vector<std::int32_t> segmented_mask(std::span<const std::int32_t> segment_ids);
 std::vector<std::int32_t> mask_from_breakpoints(std::span<const std::int32_t> breakpoints,
                                                 Breakpoints kind = Breakpoints::ending);

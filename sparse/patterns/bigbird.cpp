@@ -15,7 +15,7 @@ namespace etc::sparse {
 
 namespace {
 
-constexpr std::uint64_t kStream = 0x62696762697264ull;  // apart from every other use of a seed
+constexpr std::uint64_t kStream = 0x62696762697264ull;  // distinct from all other uses of a seed
 
 // Candidates [begin, end), of which a row takes `wanted`.
 struct CandidateRange {
@@ -28,13 +28,14 @@ std::vector<CandidateRange> plan_of(std::int64_t blocks, std::int64_t r) {
   return {{0, blocks, r}};
 }
 
-// What a row sees anyway, and, as published, the block before a range's last for row 1 and block 1 for the row of it.
+// Blocks that a row sees anyway. As in the published program, also the range's second-last block for row 1, and block 1
+// for the range's second-last row.
 bool excluded(const BigBirdRow& row, std::int64_t range_end, std::int64_t block) {
   if (block == 0 || block == range_end - 1 || std::abs(block - row.row) <= 1) return true;
   return (row.row == 1 && block == range_end - 2) || (row.row == range_end - 2 && block == 1);
 }
 
-// A block's place in the row's permutation: lower numbers come first.
+// A block's sort key in the row's permutation: smaller values come first.
 std::uint32_t draw(const BigBirdPattern& pattern, const BigBirdRow& row, std::int64_t block) {
   const auto word = [](std::int64_t number) { return static_cast<std::uint32_t>(number); };
   return philox({word(block), word(row.row), word(row.head), word(pattern.per_layer ? row.layer + 1 : 0)},
@@ -60,7 +61,7 @@ std::vector<std::int64_t> key_blocks(const BigBirdPattern& pattern, const BigBir
   return blocks;
 }
 
-// Neighbouring blocks as one stretch, cut at the example's end.
+// Merges adjacent blocks into stretches and truncates them at the example's end.
 std::vector<KeyStretch> stretches_of(const std::vector<std::int64_t>& blocks, std::int64_t size, std::int64_t tokens) {
   std::vector<KeyStretch> stretches;
   for (const std::int64_t block : blocks) {
@@ -74,7 +75,7 @@ std::vector<KeyStretch> stretches_of(const std::vector<std::int64_t>& blocks, st
   return stretches;
 }
 
-// The log has one line however many batches have short examples.
+// Logs one line only, however many batches have short examples.
 void warn_of_full_attention(const BigBirdPattern& pattern, std::int64_t example, std::int64_t tokens) {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;
@@ -103,7 +104,7 @@ void check_bigbird(const BigBirdPattern& pattern, bool carries_scores) {
 std::vector<std::int64_t> random_key_blocks(const BigBirdPattern& pattern, const BigBirdRow& row) {
   std::vector<std::int64_t> chosen;
   for (const CandidateRange& range : plan_of(row.blocks, pattern.random_blocks)) {
-    std::vector<std::pair<std::uint32_t, std::int64_t>> order;  // the permutation without what is excluded
+    std::vector<std::pair<std::uint32_t, std::int64_t>> order;  // the permutation without excluded blocks
     for (std::int64_t block = range.begin; block < range.end; ++block) {
       if (!excluded(row, range.end, block)) order.emplace_back(draw(pattern, row, block), block);
     }

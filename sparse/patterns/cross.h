@@ -1,4 +1,4 @@
-// Cross attention: every token of one sequence sees all tokens of another, as a decoder sees its encoder's states.
+// Cross-attention: every token of one sequence sees all tokens of another, as a decoder sees its encoder's states.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr AttentionOperator kCrossAttention{
     "cross_attention bf16",
     "cross_attention_backward",
     {kCross, AttentionType{1, "none"}},
-    DropoutSite::global_attention,  // its bits are those of a query's keys in their order
+    DropoutSite::global_attention,  // numbers a query's keys in order
     Partition::keys,
 };
 

@@ -10,13 +10,13 @@ namespace etc::sparse {
 
 namespace {
 
-// A group's stretches in one list, each with its query's bit.
+// One entry of a group's list of stretches, with its query's bit.
 struct SeenStretch {
   KeyStretch keys;
   std::uint16_t query;
 };
 
-// The steps any query sees, as stretches of whole steps apart from one another.
+// The steps that any query sees, as disjoint stretches of whole steps.
 std::vector<KeyStretch> steps_of(const std::vector<SeenStretch>& seen) {
   std::vector<KeyStretch> steps;
   for (const SeenStretch& own : seen) {
@@ -35,7 +35,7 @@ std::vector<KeyStretch> steps_of(const std::vector<SeenStretch>& seen) {
   return joined;
 }
 
-// Runs of whole steps, cut where a split of keys ends.
+// Runs of whole steps, cut at key split boundaries.
 GroupTiles tiles_of_group(const std::vector<SeenStretch>& seen) {
   GroupTiles out;
   const std::vector<KeyStretch> steps = steps_of(seen);
@@ -53,7 +53,7 @@ GroupTiles tiles_of_group(const std::vector<SeenStretch>& seen) {
   out.visible.assign(static_cast<std::size_t>(columns), 0);
   for (const SeenStretch& own : seen) {
     if (own.keys.begin >= own.keys.end) continue;
-    // The stretch of steps it lies in: the last that begins at or before it.
+    // The stretch of steps that contains it: the last one that begins at or before it.
     const auto after = std::upper_bound(steps.begin(), steps.end(), own.keys.begin,
                                         [](std::int64_t key, const KeyStretch& s) { return key < s.begin; });
     const auto at = static_cast<std::size_t>(after - steps.begin() - 1);
@@ -66,7 +66,7 @@ GroupTiles tiles_of_group(const std::vector<SeenStretch>& seen) {
   return out;
 }
 
-// How many splits the runs of every group are in, summed over the groups before.
+// Prefix sums over the groups of the number of key splits that each group's runs touch.
 void fill_split_offsets(TypeTiles& tiles, std::int64_t groups) {
   tiles.split_offsets = Buffer<std::int64_t>(groups + 1, Purpose::labels);
   std::int64_t splits = 0;

@@ -1,5 +1,5 @@
-// Tiles of patterns that are stretches of keys: what a query sees is a list of ranges, so that building costs as much
-// as there are visible pairs, however long the sequences. For the builders of this folder.
+// Tiles of patterns given as key ranges (stretches): each query sees a list of ranges, so the cost of building depends
+// on the visible pairs and not on the sequence lengths. Used by the builders of this folder.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct PatternQuery {
 struct StretchPattern {
   AttentionType type;
   std::vector<std::int64_t> query_offsets, key_offsets;  // [B+1]
-  std::int64_t heads = 1;                                // with patterns of their own; 1: all heads share one
-  // Appends the stretches a query sees, in order, apart from one another and within the example. Called once per query
-  // and head, on any thread.
+  std::int64_t heads = 1;                                // heads with separate patterns; 1: all heads share one
+  // Appends the stretches that a query sees, in ascending order, not overlapping and not adjacent, and within the
+  // example. Called once per query and head, on any thread.
   std::function<void(const PatternQuery&, std::vector<KeyStretch>&)> append_seen;
 };
 
-// Runs begin at multiples of kRunStep and end with splits of keys; split_offsets are filled. Cost: O(visible pairs +
+// Runs begin at multiples of kRunStep and do not cross key splits; split_offsets is filled in. Cost: O(visible pairs +
 // queries), in parallel over groups; 2 bytes per column, charged to `labels`.
 TypeTiles build_stretches(const StretchPattern& pattern);
 

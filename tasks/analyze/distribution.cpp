@@ -15,7 +15,7 @@ void Distribution::add(double value) {
   least_ = count_ == 0 ? value : std::min(least_, value);
   largest_ = count_ == 0 ? value : std::max(largest_, value);
   ++count_;
-  // Welford's update: sums of squares would cancel.
+  // Welford's update, since plain sums of squares would cancel.
   const double off = value - mean_;
   mean_ += off / static_cast<double>(count_);
   squares_ += off * (value - mean_);
@@ -29,7 +29,7 @@ void Distribution::add(double value) {
     kept_.push_back(static_cast<float>(value));
     return;
   }
-  // Of n values each stays with probability kKept/n.
+  // Reservoir sampling: each of n values is kept with probability kKept/n.
   const auto number = static_cast<std::uint64_t>(count_);
   const Philox4 bits = philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32), 0, 0}, 0);
   const std::uint64_t place = ((std::uint64_t{bits[1]} << 32) | bits[0]) % number;
@@ -44,7 +44,7 @@ double Distribution::quantile_of_bins(double position) const {
   double before = 0;
   for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
     const double own = bins_[bin];
-    // Values of a bin stand at the middles of as many equal parts of it.
+    // The n values of a bin are assumed at the centres of n equal parts of it.
     if (position <= before + own - 0.5 || (bin + 1 == bins_.size())) {
       const double within = own > 0 ? std::clamp((position - before + 0.5) / own, 0.0, 1.0) : 0.0;
       return (static_cast<double>(bin) + within) * upper_ / kBins;

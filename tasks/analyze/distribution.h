@@ -1,4 +1,4 @@
-// The distribution of one quantity over tokens, in memory that does not grow with their number.
+// The distribution of one quantity over tokens, in memory independent of the number of tokens.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@ namespace etc::analyze {
 inline constexpr int kBins = 512;
 inline constexpr std::array<double, 5> kQuantiles{0.05, 0.25, 0.5, 0.75, 0.95};
 
-// Values that were not numbers (a quantity that is not defined for a token) are counted apart.
+// Nan values (the quantity is not defined for a token) are counted separately.
 class Distribution {
  public:
   static constexpr std::int64_t kKept = 100000;
 
   Distribution() = default;
-  // Bins divide [0, upper] evenly; values beyond count in the last one; 0: no bins, so no quantiles. exact: up to kKept
-  // values are kept (of more a sample drawn by their number in order), and quantiles are theirs.
+  // Bins divide [0, upper] evenly; larger values count in the last bin; 0: no bins, so no quantiles. exact: up to kKept
+  // values are kept, or a sample of them if there are more, drawn by a value's index; quantiles are computed from them.
   Distribution(double upper, bool exact) : upper_(upper), exact_(exact) {}
 
   void add(double value);
@@ -29,10 +29,10 @@ class Distribution {
   double least() const { return count_ > 0 ? least_ : kNone; }
   double largest() const { return count_ > 0 ? largest_ : kNone; }
   double upper() const { return upper_; }
-  // At position q·(count-1) of the values in order. From bins, whose values are taken to lie evenly: off by a bin at
-  // most, and within least() … largest(). Nan without values, or without bins and kept values.
+  // The value at position q·(count-1) of the sorted values. From bins, whose values are assumed evenly spaced, the result is
+  // off by at most one bin and within least() … largest(). Nan without values, or without bins and kept values.
   double quantile(double q) const;
-  const std::vector<std::uint32_t>& bins() const { return bins_; }  // empty: no value yet
+  const std::vector<std::uint32_t>& bins() const { return bins_; }  // empty: no values
 
  private:
   static constexpr double kNone = __builtin_nan("");

@@ -12,7 +12,7 @@ namespace etc::analyze {
 namespace {
 
 constexpr const char* kAnalyzeDocument = "etc analyze";
-constexpr std::int64_t kPageRest = 60'000;  // what the page has beside entries and tokens
+constexpr std::int64_t kPageRest = 60'000;  // size of the page without entries and tokens
 
 std::vector<std::string> pieces_of(const data::Tokenizer& vocabulary, const std::vector<std::int32_t>& ids) {
   std::vector<std::string> pieces;
@@ -22,7 +22,7 @@ std::vector<std::string> pieces_of(const data::Tokenizer& vocabulary, const std:
   return pieces;
 }
 
-// The layers of a model, `count` of them: the first, the last and evenly between; one: the last.
+// `count` evenly spaced layers of a model, including the first and the last; for count 1 the last.
 std::vector<std::int64_t> spread_layers(std::int64_t layers, std::int64_t count) {
   if (count <= 1) return {layers - 1};
   std::vector<std::int64_t> chosen;
@@ -30,7 +30,7 @@ std::vector<std::int64_t> spread_layers(std::int64_t layers, std::int64_t count)
   return chosen;
 }
 
-// Chooses document.top and the layers, so that the page stays below its size.
+// Chooses document.top and the layers so that the page stays below its maximum size.
 std::vector<std::int64_t> fit_page(const PageRequest& request, DocumentAttention& document, const std::string& where) {
   std::int64_t text = kPageRest;
   for (const auto* tokens : {&document.long_tokens, &document.global_tokens}) {

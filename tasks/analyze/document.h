@@ -1,4 +1,4 @@
-// One document with its attention drawn on it: a self-contained HTML page.
+// One document and its attention as a self-contained HTML page.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 namespace etc::analyze {
 
 struct PageRequest {
-  std::int64_t top = 16;  // keys of each query at most
-  // Shown; empty: as many, evenly spread, as leave room for kUsefulKeys of each query.
+  std::int64_t top = 16;  // maximum number of keys per query
+  // The layers shown; empty: as many, evenly spaced, as leave room for kUsefulKeys per query.
   std::vector<std::int64_t> layers = {};
 };
 
 struct DocumentRequest {
   std::vector<std::string> data;  // prepared files, shards of one data set; empty: `input`
-  std::filesystem::path input;    // a raw file of the model's task; of a model for plain text such a text
-  std::int64_t number = 0;        // of the example in `data`, or of the record (of texts: the document) in `input`
-  std::int64_t part = 0;          // of a record that makes several examples: windows, questions
+  std::filesystem::path input;    // a raw file of the model's task; a plain text for models of plain text
+  std::int64_t number = 0;        // index of the example in `data`, or of the record (document of a text) in `input`
+  std::int64_t part = 0;          // index of the example for records with several: windows, questions
   std::filesystem::path vocab;    // empty: the one kept in the model folder
   PageRequest page;
   bool allow_incomplete = false;
@@ -32,38 +32,38 @@ struct DocumentRequest {
 inline constexpr std::int64_t kPageBytes = 5'000'000;
 inline constexpr std::int64_t kUsefulKeys = 4;
 
-// What the page shows: tokens, and of every layer, operator, head and query the keys it attends to most.
+// The contents of the page: tokens and, for every layer, operator, head and query, the keys it attends to most.
 struct DocumentAttention {
   std::string title, task, residual;
   std::vector<std::string> long_tokens, global_tokens;  // as the vocabulary spells them
   std::int64_t heads = 0, top = 0, layers_of_model = 0;
-  bool carries = false;  // scores before and after the carry differ
+  bool carries = false;  // with running scores: the layer's own score and the logit differ
 
-  // Of an entry of the page: a number of a key and the bit of its set; all of it.
+  // Sizes of an entry of the page: of a key index with the bit of its key set, and of the whole entry.
   int key_bytes() const { return std::max(long_tokens.size(), global_tokens.size()) < 0x7fff ? 2 : 3; }
   int entry_bytes() const { return key_bytes() + (carries ? 3 : 2); }
 
   struct Layer {
     std::string op;  // "long", "global" or "self"
     std::int64_t layer = 0, queries = 0;
-    bool keys_are_global[2] = {false, false};  // of each key set
+    bool keys_are_global[2] = {false, false};  // for each key set
     std::vector<sparse::TopKey> keys;          // [N, queries, top]
   };
   std::vector<Layer> layers;
 };
 
-// Of one example that is fed already, on the host: all but title and task. As many keys of each query are kept as fit into
-// a page, `top` at most. where: what messages begin with. Throws Error where there is no such layer, where not even one
-// key of each query fits, and where the attention is linear.
+// Runs one example that has already been fed, on the host; sets everything except title and task. Each query keeps as many
+// keys as fit into a page, at most `top`. where: prefix of messages. Throws Error if a layer does not exist, if not even one
+// key per query fits, and for linear attention.
 DocumentAttention attention_of(Encoder& encoder, Tape& tape, const EncoderInput& input,
                                const data::Tokenizer& vocabulary, const PageRequest& request, const std::string& where);
 
-// Runs the model on one example, prepared or made of a raw record (document_source.h). Throws Error as analyse_model and
-// attention_of do; where the vocabulary is missing or another one's; where there is no such example or record.
+// Runs the model on one example, prepared or made from a raw record (document_source.h). Throws Error like analyse_model and
+// attention_of, if the vocabulary is missing or a different one, and if the example or record does not exist.
 DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request);
 
-// The page: text, choice of layer, head and token, whom it attends to by type. Works without a network; no resource
-// outside of it.
+// The HTML page: the text, a selection of layer, head and token, and the keys it attends to by type. It needs no network and
+// no other file.
 std::string document_page(const DocumentAttention& document);
 
 }  // namespace etc::analyze

@@ -8,9 +8,11 @@ namespace etc::analyze {
 
 namespace {
 
-// An entry: the key, low byte first, its highest bit its key set, all bits set: none (2 or 3 bytes); the square root of the
-// probability, of 255 (1); score of this layer alone, 128 and more or less by parts of 127 of the largest of the layer
-// (1); where scores are carried the logit likewise (1).
+// Format of an entry:
+//   2 or 3 bytes   the key, low byte first; the highest bit is its key set; all bits set: no key
+//   1 byte         the square root of the probability, in units of 1/255
+//   1 byte         the layer's own score: 128 + score in units of 1/127 of the layer's largest
+//   1 byte         with running scores, the logit in the same form
 
 std::string base64(const std::vector<std::uint8_t>& bytes) {
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -26,7 +28,7 @@ std::string base64(const std::vector<std::uint8_t>& bytes) {
   return text;
 }
 
-// The largest score or logit of a layer: what its bytes are parts of.
+// The largest score or logit of a layer, the scale of its bytes.
 float largest_of(const DocumentAttention::Layer& layer) {
   float largest = 1e-6f;
   for (const sparse::TopKey& key : layer.keys) {
@@ -51,7 +53,7 @@ std::string packed(const DocumentAttention& document, const DocumentAttention::L
   return base64(bytes);
 }
 
-// Text within a script element: no "</script>" or comment may begin in it.
+// JSON for a script element, escaped so that no "</script>" or comment can begin in it.
 std::string in_script(const Json& json) {
   std::string text;
   for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {

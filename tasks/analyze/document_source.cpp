@@ -54,9 +54,9 @@ DocumentSource prepared_example(const fs::path& folder, const DocumentRequest& r
 
 // ---- Raw records. ----
 
-struct Found {};  // what was looked for; ends a pass over a file
+struct Found {};  // thrown to end a pass over a file when the record was found
 
-// The examples of the record of this number. Throws Error where there is none, or what is wrong with it.
+// The examples of the record with this index. Throws Error if it does not exist or has faults.
 prepare::PassRecord record_of(const prepare::Preparation& preparation, const DocumentRequest& request) {
   const std::string file = request.input.string();
   std::int64_t records = 0;
@@ -119,7 +119,7 @@ DocumentSource raw_record(const fs::path& folder, const DocumentRequest& request
 
 // ---- Plain texts. ----
 
-// A document of a text: documents end at empty lines. Throws Error where there are no more.
+// A document of a text; documents end at empty lines. Throws Error if the text has fewer documents.
 std::string text_document(const DocumentRequest& request) {
   data::ByteStream stream(request.input);
   std::string all, block(std::size_t{1} << 16, '\0');
@@ -160,7 +160,7 @@ DocumentSource plain_text(const fs::path& folder, const DocumentRequest& request
           }};
 }
 
-// The task whose examples are made of whole texts: its raw files have no records that could stand alone.
+// The task whose examples are made from whole texts; its raw files have no independent records.
 constexpr const char* kTextTask = "pretrain";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where the document of a page comes from: a prepared example, a raw record of the model's task, or a plain text.
+// Loads the document of a page from a prepared example, a raw record of the model's task, or a plain text.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace etc::analyze {
 
-// A loaded model and one example of its input. Functions and references hold what they need.
+// A loaded model and one example of its input; `feed` keeps the objects alive that the references point to.
 struct DocumentSource {
   std::string title, task;
   std::reference_wrapper<const EncoderConfig> model;
@@ -20,7 +20,7 @@ struct DocumentSource {
   std::function<EncoderInput(Tape& tape)> feed;
 };
 
-// Throws Error as attend_document (document.h).
+// Throws Error like attend_document (document.h).
 DocumentSource open_document(const std::filesystem::path& folder, const DocumentRequest& request);
 
 }  // namespace etc::analyze

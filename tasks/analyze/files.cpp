@@ -63,7 +63,7 @@ void put_quantity(data::ArrayFileWriter& file, const std::string& path, const Op
   });
 }
 
-// Means [layers, heads, groups, columns] of sums over queries; counts [groups, columns], or of all columns alike.
+// Means [layers, heads, groups, columns] of sums over queries; counts [groups, columns], or [groups] for all columns.
 std::vector<float> means_of(const std::vector<double>& sums, std::int64_t columns, const OperatorResults& results,
                             const std::function<std::int64_t(int group, std::int64_t column)>& count) {
   std::vector<float> means;
@@ -91,7 +91,7 @@ std::string etc_prefix(const OperatorResults& results) {
   return results.types[1].empty() ? "" : "etc/";
 }
 
-// A table as text, columns by commas.
+// A table as text with comma-separated columns.
 class Csv {
  public:
   Csv(const std::filesystem::path& path, const std::string& head) : path_(path), text_(head + "\n") {}
@@ -147,7 +147,8 @@ void add_means(Csv& csv, const ModelAnalysis& model, const OperatorResults& of, 
   }
 }
 
-// A row per table, row and head of the first layer: the distances it is of (ends take all that are farther), or what else.
+// A line per table, row and head of the first layer: the distances of the row (the end rows cover all farther ones) or its
+// other meaning.
 void write_tables(const ModelAnalysis& model, const std::filesystem::path& path) {
   if (model.first_layer.empty()) return;
   Csv csv(path, "table,row,first_distance,last_distance,label,head,norm_or_value");
@@ -171,7 +172,7 @@ void write_tables(const ModelAnalysis& model, const std::filesystem::path& path)
   csv.finish();
 }
 
-// Spearman's rank correlation of values with their index; nan of fewer than two different ones.
+// Spearman's rank correlation of values with their index; nan for fewer than two different values.
 double rank_correlation(const std::vector<double>& values) {
   std::vector<double> ranks;
   for (const double x : values) {
@@ -194,7 +195,7 @@ Json number(double value) {
   return std::isnan(value) ? Json() : Json(value);
 }
 
-// The first layer's attention by distance: near 0, and all within 10; mean over heads of the first query group.
+// The first layer's attention near distance 0 and within distance 10; mean over heads, first query group.
 Json near_attention(const OperatorResults& of) {
   const std::vector<float> means = distance_means(of);
   const std::int64_t columns = 2 * of.reach + 1;
@@ -246,7 +247,7 @@ Json summary_of(const OperatorResults& of) {
   return json;
 }
 
-// How much nearer distance 0 is than far ones, and what belonging adds to a logit (analysis 6).
+// The size of the row at distance 0 relative to far ones, and the logit bias of membership (analysis 6).
 Json summary_of(const RelativeTableValues& table) {
   Json json = {{"table", table.name}, {"rows", table.rows}, {"heads", table.heads}};
   json["row_of_distance_0_by_median_beyond_10"] = number(table.nearness());

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kKeyBytes = 16'000'000;
 
-// How many keys of each query are kept.
+// Number of keys kept per query.
 std::int64_t keys_of_one(std::int64_t heads, std::int64_t queries) {
   const std::int64_t of_one = heads * queries * static_cast<std::int64_t>(sizeof(sparse::TopKey));
   return std::clamp(kKeyBytes / std::max<std::int64_t>(1, of_one), kFirstTokens, 10 * kFirstTokens);

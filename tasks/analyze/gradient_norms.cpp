@@ -13,7 +13,7 @@ namespace etc::analyze {
 
 namespace {
 
-// sum of squares, in the order of the numbers: the same bits for any thread count.
+// Sum of squares in the order of the elements, so the bits do not depend on the thread count.
 double squares_of(const Tensor& gradient) {
   double sum = 0;
   for (std::int64_t i = 0; i < gradient.size(); ++i) {

@@ -1,4 +1,4 @@
-// How large the gradient of the loss is in each layer: of what makes scores, and of the rest.
+// Norms of the loss gradient in each layer: of the parameters that produce scores, and of the other parameters.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace etc::analyze {
 
 struct GradientNorms {
-  std::int64_t examples = 0;  // whose mean loss it is; 0: not asked for
+  std::int64_t examples = 0;  // number of examples in the mean loss; 0: not requested
   double loss = 0;
   std::vector<double> query_key, rest;  // [layers]: L2 norms over the layer's parameters of that part
 };
@@ -23,9 +23,9 @@ struct GradientNorms {
 // Both parts with their names.
 std::array<std::pair<std::string, std::vector<double>>, 2> parts_of(const GradientNorms& norms);
 
-// Whose parameters a layer's are, by name: what its scores are made of (queries, keys, relative tables and biases) or
-// anything else (values, outputs, feed-forward layers, norms). layer -1: of no single layer (embeddings, heads, tables
-// that all layers share).
+// The layer and part of a parameter, from its name: parameters that produce scores (queries, keys, relative tables and
+// biases), or all others (values, outputs, feed-forward layers, norms). layer -1: not of a single layer (embeddings, heads,
+// tables shared by all layers).
 struct ParameterPlace {
   std::int64_t layer = -1;
   bool of_scores = false;
@@ -33,14 +33,14 @@ struct ParameterPlace {
 ParameterPlace place_of_parameter(const std::string& name);
 
 // d loss/d w of the examples as one batch, in fp32 and without dropout, one example in memory at a time:
-//   query_key[l] = sqrt(sum over w of layer l that make its scores of (d loss/d w)^2), rest[l] likewise
-// where: names the data in messages. Leaves the model's gradients dropped. Throws Error when no example says an answer to
-// compute a loss with, and where loss or gradients are no numbers; Interrupted after a stop signal.
+//   query_key[l] = sqrt(sum of (d loss/d w)^2 over the w of layer l that produce its scores), rest[l] over its other w
+// where: names the data in messages. The model's gradients are released afterwards. Throws Error when no example has a label
+// to compute a loss with, and when loss or gradients are not finite; Interrupted after a stop signal.
 // Source: analysis 7.
 GradientNorms gradient_norms_of(TaskModel& model, const data::DatasetReader& reader,
                                 std::span<const std::int64_t> examples, const std::string& where);
 
-// The pass of one example, adding to the model's gradients. counts: what its losses are divided by.
+// The pass of one example; adds to the model's gradients. counts: the denominators of its losses.
 double add_gradient(TaskModel& model, Examples alone, std::span<const double> counts, const std::string& where);
 
 }  // namespace etc::analyze

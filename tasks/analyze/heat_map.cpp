@@ -10,9 +10,9 @@ namespace etc::analyze {
 namespace {
 
 constexpr double kMapTop = 40, kMapLeft = 70, kMapBottom = 50, kScale = 120;
-constexpr double kLongest = 640;  // of a side
+constexpr double kLongest = 640;  // maximum side length
 
-// share: -1 … 1 of the largest value.
+// share: the value divided by the largest one, -1 … 1.
 std::string colour_of_share(double share, bool signs) {
   if (std::isnan(share)) return "#c8c8c8";
   const double strength = std::min(1.0, std::abs(share));
@@ -22,7 +22,7 @@ std::string colour_of_share(double share, bool signs) {
                    : fmt::format("#{:02x}{:02x}{:02x}", mixed(178), mixed(24), mixed(43));
 }
 
-// What the colours stand for, from the largest value above to the least below.
+// Draws the colour scale, with the largest value at the top and the least at the bottom.
 void draw_scale(Svg& svg, const HeatMap& map, double left, double height, double largest) {
   constexpr int kSteps = 41;
   const double step = height / kSteps;

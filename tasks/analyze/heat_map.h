@@ -1,4 +1,4 @@
-// Pictures of numbers in rows and columns, a colour for each.
+// Heat maps.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace etc::analyze {
 
 struct HeatMap {
   std::string title, x_label, y_label, unit;
-  std::int64_t first_column = 0, columns = 0, rows = 0;  // what the first column stands for; they rise by 1
+  std::int64_t first_column = 0, columns = 0, rows = 0;  // first_column: label of the first column; labels rise by 1
   bool rows_fall = false;                                // row 0 at the top (tokens); else at the bottom (components)
-  bool signs = true;                                     // blue below 0, white, red above; else from white at 0 to dark
-  std::function<double(std::int64_t row, std::int64_t column)> value;  // nan: nothing there, grey
+  bool signs = true;                                     // blue below 0, white at 0, red above; else white to dark
+  std::function<double(std::int64_t row, std::int64_t column)> value;  // nan: no value, drawn grey
 };
 
 std::string drawn(const HeatMap& map);

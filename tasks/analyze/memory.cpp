@@ -53,14 +53,14 @@ QueryCounts queries_of(const FedEncoder& fed, const AnalysisRequest& request, Ex
   return counts;
 }
 
-// Whether an operator has values of a quantity, by the model: OperatorResults::takes before there are any.
+// Whether an operator of the model has values of a quantity: OperatorResults::takes before results exist.
 bool taken_of(const EncoderConfig& model, Quantity quantity) {
   const std::string name = info_of(quantity).name;
   const bool of_type = name.find('%') != std::string::npos && quantity != Quantity::distance_0;
   return model.has_global_tokens() || !of_type;
 }
 
-// One quantity's distributions of a layer's heads: all groups have one, those with queries have bins.
+// The distributions of one quantity and head: every group has one, but only those with queries have bins.
 std::int64_t bytes_of_cells(const AnalysisRequest& request, const std::vector<std::int64_t>& queries, bool bins) {
   std::int64_t bytes = 0;
   for (const std::int64_t count : queries) {
@@ -68,15 +68,15 @@ std::int64_t bytes_of_cells(const AnalysisRequest& request, const std::vector<st
     if (count == 0) continue;
     if (bins) bytes += kBins * static_cast<std::int64_t>(sizeof(std::uint32_t));
     const std::int64_t kept = std::min(count, Distribution::kKept);
-    // A vector that grows has up to twice the room.
+    // A growing vector has up to twice the capacity.
     if (request.exact)
       bytes += static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(kept)) * sizeof(float));
   }
   return bytes;
 }
 
-// Probabilities by distance: so many sums of 8 bytes; when the files are written their means and rows of text, which a
-// number takes so many bytes of beside.
+// The number of sums of probabilities by distance, 8 bytes each. While the files are written, each also takes kWrittenBytes
+// for its mean and its line of text.
 std::int64_t distance_sums(const EncoderConfig& model, const AnalysisRequest& request, std::int64_t longest) {
   const std::int64_t operators = model.has_global_tokens() ? 2 : 1;
   return operators * model.num_hidden_layers * model.num_attention_heads * std::ssize(request.groups) *
@@ -84,8 +84,8 @@ std::int64_t distance_sums(const EncoderConfig& model, const AnalysisRequest& re
 }
 constexpr std::int64_t kWrittenBytes = 112;
 
-// The distributions: of every quantity, operator, layer, head and group; sums by label beside them are small.
-// times: how many batches like the counted one there are.
+// The distributions of every quantity, operator, layer, head and group; the sums by label are negligible.
+// times: number of batches like the counted one.
 std::int64_t bytes_of_results(const EncoderConfig& model, const AnalysisRequest& request, const QueryCounts& counts,
                               double times) {
   const std::int64_t heads = model.num_attention_heads, layers = model.num_hidden_layers;
@@ -105,7 +105,7 @@ std::int64_t bytes_of_results(const EncoderConfig& model, const AnalysisRequest&
   return bytes;
 }
 
-// What the statistics of a layer take while its batch is there, and what is kept of the layer before.
+// Counts the memory of a layer's statistics during its batch, and the data kept from the layer before.
 class CountedWatch {
  public:
   CountedWatch(const AnalysisRequest& request) : request_(request) {}
@@ -123,7 +123,7 @@ class CountedWatch {
   std::map<const sparse::AttentionOperator*, WatchedAttention> before_;
 };
 
-// A pass of the encoder without values, whose attention somebody looks at.
+// A pass of the encoder without values, with a callback for its attention.
 CountedCall counted_pass(const FedEncoder& fed, Examples examples, std::function<void(const WatchedAttention&)> watch) {
   return [&fed, examples, watch = std::move(watch)](const std::function<void()>& loaded) {
     const EncoderConfig& model = fed.model();
@@ -162,7 +162,7 @@ bool computes_gradients(const FedEncoder& fed, const AnalysisRequest& request) {
   return request.gradients > 0 && has_task(fed.document());
 }
 
-// Weights, gradients and what the backward pass of one example reads.
+// Weights, gradients and the saved data for the backward pass of one example.
 CountedCall counted_gradients(const FedEncoder& fed, const Batch& alone) {
   return [&fed, &alone](const std::function<void()>& loaded) {
     Json complete = default_config(fed.reader()->schema().task);
@@ -175,8 +175,8 @@ CountedCall counted_gradients(const FedEncoder& fed, const Batch& alone) {
   };
 }
 
-// The kernel's working memory, which the counted pass does not see: of each thread keys of two layers, and a few numbers of 16
-// queries for each, at most.
+// Upper bound of the kernel's working memory, which the counted pass does not include: for each thread, the keys of two
+// layers and a few numbers per key for a group of 16 queries.
 std::int64_t bytes_of_kernel(const EncoderConfig& model, std::int64_t longest) {
   const std::int64_t of_key = 4 * model.head_size() + 6 * sparse::kGroup;
   return thread_count() * longest * of_key * std::int64_t{sizeof(float)};
@@ -186,7 +186,7 @@ InferenceFit fit_of(const FedEncoder& fed, std::int64_t limit) {
   return {kMemoryOf, limit, Device::cpu, fed.model(), ComputeType::fp32};
 }
 
-// Of batches the heaviest ones: by tokens, and by pairs of tokens.
+// The heaviest batches, by tokens and by pairs of tokens.
 std::vector<std::vector<std::int64_t>> heaviest_of(const std::vector<std::vector<std::int64_t>>& batches,
                                                    const std::vector<std::int64_t>& tokens) {
   const auto weight = [&](const std::vector<std::int64_t>& batch, bool pairs) {
@@ -213,7 +213,7 @@ std::int64_t longest_of(const std::vector<std::int64_t>& tokens, const std::vect
   return longest;
 }
 
-// What is held at last of the results of an analysis of these examples, by a batch of them.
+// The memory of the final results of an analysis of the chosen examples, extrapolated from one batch.
 std::int64_t held_results(const FedEncoder& fed, const AnalysisRequest& request, const Batch& batch,
                           const std::vector<std::int64_t>& chosen) {
   const std::vector<std::int64_t> tokens = data::token_counts(*fed.reader());
@@ -264,7 +264,7 @@ std::int64_t fitting_tokens(const FedEncoder& fed, const AnalysisRequest& reques
   fit.hold(held_results(fed, request, most, chosen) + bytes_of_kernel(fed.model(), *longest));
   const std::int64_t chosen_tokens = fit.choose(
       reader, request.micro_batch_tokens, [&](Examples examples) { return counted_analysis(fed, request, examples); });
-  // What no choice makes smaller.
+  // Memory that does not depend on the number of tokens at a time.
   const auto require = [&](const char* what, const CountedCall& call) {
     const std::int64_t peak = fit.peak(call);
     if (peak <= request.memory_limit) return;

@@ -22,9 +22,9 @@ namespace etc::analyze {
 namespace {
 
 constexpr const char* kWhere = "etc analyze";
-constexpr std::int64_t kFullReach = 128;  // of attention without a window
+constexpr std::int64_t kFullReach = 128;  // for attention without a window
 
-// Results of a model while its batches come.
+// Accumulates the results of a model batch by batch.
 class Collector {
  public:
   Collector(const FedEncoder& fed, const AnalysisRequest& request)
@@ -101,9 +101,9 @@ class Collector {
   const AnalysisRequest& request_;
   TaskTokens tokens_;
   std::int64_t radius_ = 0, reach_ = 0, member_label_ = -1, etc_distance_ = 0;
-  double most_keys_[2] = {2, 2};  // that long and global queries see
+  double most_keys_[2] = {2, 2};  // maximum number of keys of long and global queries
   std::vector<OperatorResults> operators_;
-  std::vector<RelativeTableValues> tables_;  // of the first layer
+  std::vector<RelativeTableValues> tables_;  // first layer
 };
 
 // Tables of relative positions by name: [R, N, D] vectors, [R, N] biases.
@@ -141,7 +141,7 @@ std::vector<std::int64_t> drawn_examples(std::int64_t size, std::int64_t count, 
     keys.push_back(mix_key(seed, static_cast<std::uint64_t>(i)));
   }
   if (count >= size) return all;
-  // The examples with the smallest keys: numbers that depend on seed and index alone.
+  // The examples with the smallest keys, where a key is a function of seed and index alone.
   std::sort(all.begin(), all.end(), [&](std::int64_t a, std::int64_t b) {
     const auto key = [&](std::int64_t i) { return std::pair(keys[static_cast<std::size_t>(i)], i); };
     return key(a) < key(b);
@@ -166,7 +166,7 @@ std::vector<std::vector<std::int64_t>> micro_batches_of(const std::vector<std::i
 
 namespace {
 
-// Whatever is told of the model itself.
+// The description of the model itself.
 ModelAnalysis described(const FedEncoder& fed, const std::filesystem::path& folder, const AnalysisRequest& request) {
   ModelAnalysis result;
   result.folder = folder;
@@ -195,7 +195,7 @@ ModelAnalysis attention_results(const std::filesystem::path& folder, const Analy
   std::int64_t most_long = 1;
   for (const std::int64_t index : chosen) most_long = std::max(most_long, lengths[static_cast<std::size_t>(index)]);
   Collector collector(fed, request);
-  // Never more global tokens than the tokens they stand for.
+  // Global tokens never outnumber the long tokens.
   collector.set_lengths(most_long, fed.model().has_global_tokens() ? most_long : 0);
   ModelAnalysis result = described(fed, folder, request);
   Progress progress("analyze " + folder.string(), std::ssize(chosen), "examples");
@@ -231,7 +231,7 @@ ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisR
   const StopSignal listening;
   ModelAnalysis result = attention_results(folder, request);
   if (request.gradients == 0) return result;
-  // Anew: what ran before had its weights packed.
+  // The model is loaded again, because the one that ran before has packed weights.
   const LoadedModel loaded = load_model(folder);
   const FedEncoder fed(request.data, folder, request.allow_incomplete);
   std::vector<std::int64_t> chosen = drawn_examples(fed.reader()->size(), request.examples, request.seed);

@@ -1,4 +1,4 @@
-// One model's attention over examples of a data set.
+// Analysis of one model's attention over examples of a data set.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ namespace etc::analyze {
 
 struct AnalysisRequest {
   std::vector<std::string> data;  // prepared files, shards of one data set
-  std::int64_t examples = 8192;   // at most, drawn by the seed
+  std::int64_t examples = 8192;   // maximum number, drawn by the seed
   std::uint64_t seed = 1;
   std::vector<QueryGroup> groups;
-  std::int64_t reach = 0;  // distances -reach … reach; 0: the window's radius, of full attention 128
-  bool exact = false;      // quantiles of kept values, not of bins
+  std::int64_t reach = 0;  // distances -reach … reach; 0: the window's radius, or 128 for full attention
+  bool exact = false;      // quantiles from kept values instead of bins
   bool all_heads = false;  // each head is compared with all heads of the layer before
   bool allow_incomplete = false;
-  std::int64_t gradients = 0;  // of the loss of so many of the examples, the first ones, the layers' gradient norms
-  std::int64_t micro_batch_tokens = 16384;  // long and global tokens in memory at once, fewer where memory is limited
+  std::int64_t gradients = 0;               // gradient norms of the loss of this many first examples; 0: none
+  std::int64_t micro_batch_tokens = 16384;  // long and global tokens in memory at once, fewer if memory is limited
   std::int64_t memory_limit = 0;            // of the process, in bytes; 0: none
 };
 
-// The reach of an analysis whose longest example has so many long tokens: what was asked for as far as there are such
-// distances; else the window's radius, of full attention 128.
+// The reach of an analysis whose longest example has `longest` long tokens: the requested one, limited to the distances that
+// exist; if none was requested, the window's radius, or 128 for full attention.
 std::int64_t reach_of(const EncoderConfig& model, const AnalysisRequest& request, std::int64_t longest);
 
 // Rows of a table of relative positions: |rel| and rel_bias by label and head.
 struct TableNorms {
-  std::string name;  // of the parameter
+  std::string name;  // the parameter's name
   std::int64_t rows = 0, heads = 0;
   std::vector<double> values;  // [rows, heads]: L2 norm, or the bias in logit units (divided by sqrt(D))
 };
@@ -44,28 +44,26 @@ struct TableNorms {
 struct ModelAnalysis {
   std::filesystem::path folder;
   std::string task, residual;  // "off", "running sum (…)", …
-  std::string norm;            // "post-ln", …, as the configuration says it
+  std::string norm;            // "post-ln", …, as in the configuration
   std::int64_t layers = 0, heads = 0, examples = 0, examples_asked = 0, tokens = 0;
   std::vector<std::string> groups;
   std::vector<OperatorResults> operators;
   std::vector<TableNorms> tables;
   std::vector<RelativeTableValues> first_layer;
-  FirstTokens first_tokens;  // of the first of the chosen examples
+  FirstTokens first_tokens;  // of the first chosen example
   GradientNorms gradients;
 };
 
-// The indices of `count` of `size` examples, in ascending order; all when there are no more. Equal arguments give equal
-// choices.
+// The indices of `count` of `size` examples, ascending; all of them if count >= size. A pure function of its arguments.
 std::vector<std::int64_t> drawn_examples(std::int64_t size, std::int64_t count, std::uint64_t seed);
 
-// Examples that are in memory together, in order: as many as have `limit` long and global tokens, or a single one.
-// tokens: of every example of the data.
+// Groups the examples into micro-batches, in order: each has at most `limit` long and global tokens, or a single example.
+// tokens: token count of every example of the data.
 std::vector<std::vector<std::int64_t>> micro_batches_of(const std::vector<std::int64_t>& tokens,
                                                         const std::vector<std::int64_t>& chosen, std::int64_t limit);
 
-// Runs the model on the examples, in inference mode and fp32. Throws Error as encoder, task and reader do; on a model
-// whose attention has no pairs; on probabilities that are not numbers (naming layer, head and example). Interrupted after
-// a stop signal.
+// Runs the model on the examples, in inference mode and fp32. Throws Error like encoder, task and reader, for a model with
+// linear attention, and on nan probabilities (naming layer, head and example). Interrupted after a stop signal.
 ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request);
 
 }  // namespace etc::analyze

@@ -71,7 +71,7 @@ void entropy_violins(const OperatorResults& of, const std::string& group, const 
   entropy.upper *= entropy.factor;
   entropy.low = 1.5;
   entropy.high = 4.5;
-  // The same shares of the whole range as the paper's bounds have of ln 512.
+  // The same fractions of the range as the paper's bounds are of ln 512.
   normalised.low = 0.24;
   normalised.high = 0.72;
   sort_heads(of, Quantity::entropy, entropy);

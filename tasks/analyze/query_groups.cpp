@@ -8,7 +8,7 @@ namespace etc::analyze {
 
 namespace {
 
-// What the types of a task's tokens mean. kNone: it has no such type.
+// The meaning of a task's token types. kNone: the task has no such type.
 constexpr std::int32_t kNone = -1;
 struct TokenTypes {
   const char* task;
@@ -17,8 +17,8 @@ struct TokenTypes {
   bool begins_with_cls;
 };
 
-// Types as the preparations write them (schemas of the tasks); where global tokens have no types all but the copies of
-// long ones stand for sentences.
+// Types as written by the preparations (schemas of the tasks). If global tokens have no types, all except the copies of long
+// tokens count as sentences.
 constexpr TokenTypes kTypes[] = {
     {"wikihop", 3, 4, 5, 6, 0, 7, false},
     {"hotpotqa", 3, kNone, kNone, kNone, kNone, kNone, true},
@@ -33,7 +33,7 @@ const TokenTypes& types_of(const std::string& task) {
   return own == std::end(kTypes) ? kOthers : *own;
 }
 
-// A token as the groups ask about it.
+// The properties of a token that determine its groups.
 struct Token {
   bool first = false;  // of its example and kind
   std::int32_t type = kNone, id = kNone;
@@ -88,7 +88,7 @@ std::vector<QueryGroup> chosen_groups(const std::vector<std::string>& names) {
 TaskTokens TaskTokens::of(const data::DatasetInfo& info) {
   TaskTokens tokens{info.task};
   const Json ids = info.preprocess_config.value("special_ids", Json::object());
-  // Only hotpotqa's paragraphs have an id of their own; of other tasks every global token but copies is a sentence's.
+  // Only hotpotqa's paragraphs have an id of their own; in other tasks every global token except copies is a sentence.
   if (!ids.contains("paragraph")) return tokens;
   tokens.question_id = ids.value("question", kNone);
   tokens.sentence_id = ids.value("sentence", kNone);
@@ -113,7 +113,7 @@ std::vector<std::uint8_t> groups_of_global(const TaskTokens& task, const std::ve
                                            const EncoderInput& input) {
   const TokenTypes& types = types_of(task.task);
   const bool typed = types.global_sentence != kNone && !input.global_segment_ids.empty();
-  const bool known = typed || task.sentence_id != kNone;  // what they stand for
+  const bool known = typed || task.sentence_id != kNone;  // whether their kind is known
   return bits_of({input.global_offsets, input.global_token_ids, input.global_segment_ids}, groups,
                  [&](QueryGroup group, const Token& token) {
                    const bool cls = types.begins_with_cls && token.first;

@@ -1,4 +1,4 @@
-// Groups of queries that are analysed apart: what kind of token a query is, told by the types and ids of the data.
+// Groups of queries that are analysed separately, by the kind of token, which follows from the types and ids of the data.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace etc::analyze {
 
 enum class QueryGroup : int { all, cls, question, candidate, sentence_globals, paragraph_globals };
 
-// Their names on the command line and in files, by number.
+// The names of the groups on the command line and in files, by index.
 const std::vector<std::string>& query_group_names();
 
-// The groups of these names; none: all that there are. Throws UsageError with the list on others.
+// The groups of these names; without names all groups. Throws UsageError with the list for an unknown name.
 std::vector<QueryGroup> chosen_groups(const std::vector<std::string>& names);
 
-// The task whose data are analysed, and the ids its global tokens have where they tell what these stand for.
+// The task whose data are analysed, and the ids of its global tokens if these ids identify their kind.
 struct TaskTokens {
   std::string task;
   std::int32_t question_id = -1, sentence_id = -1, paragraph_id = -1;
@@ -28,10 +28,10 @@ struct TaskTokens {
 
 // Bit g of each long (global) token of the batch: whether it is in groups[g].
 //   all                 every token
-//   cls                 the first long token, and a global one that stands for it, of tasks whose sequence begins so
+//   cls                 the first long token and its global copy, for tasks whose sequence begins with CLS
 //   question, candidate by the token's type (wikihop, hotpotqa: of both kinds; squad, nq, glue: the first segment)
-//   sentence_globals, paragraph_globals    by the global token's type (wikihop) or id (hotpotqa); of tasks that know
-//                       no paragraphs every other global token stands for a sentence
+//   sentence_globals, paragraph_globals    by the global token's type (wikihop) or id (hotpotqa); for tasks without
+//                       paragraphs every other global token counts as a sentence
 std::vector<std::uint8_t> groups_of_long(const TaskTokens& task, const std::vector<QueryGroup>& groups,
                                          const EncoderInput& input);
 std::vector<std::uint8_t> groups_of_global(const TaskTokens& task, const std::vector<QueryGroup>& groups,

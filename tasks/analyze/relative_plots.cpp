@@ -1,4 +1,4 @@
-// Pictures of what a model knows of distances: the first layer's tables, and whom the first tokens attend to.
+// Plots of a model's relative positions: the first layer's tables, and the attention of the first tokens.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kDrawn = 50;  // distances either way
 
-// The numbers themselves: of vectors those of the first head, of others all heads.
+// The table's values: for vectors those of the first head, for scalars all heads.
 std::string picture_of_rows(const RelativeTableValues& table, std::int64_t first, std::int64_t last) {
   HeatMap map;
   map.title =

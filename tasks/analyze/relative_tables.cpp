@@ -9,15 +9,15 @@ namespace etc::analyze {
 
 namespace {
 
-// Rows by distance of labels that follow from it. The tiles list the labels of falling distances, kGroup - 1 of them
-// beyond either end (sparse/distance_labels.h).
+// Rows by distance if labels follow from the distance. The tiles list the labels in descending order of distance, kGroup - 1
+// of them beyond either end (sparse/distance_labels.h).
 void rows_by_distance(const sparse::DistanceLabels& labels, RelativeTableValues& table) {
   const std::int64_t farthest = labels.codes.size() - 1, distances = labels.codes.size() - (sparse::kGroup - 1);
   table.first = labels.first;
   for (std::int64_t at = 0; at < distances; ++at) table.row_of.push_back(labels.lanes[farthest - at]);
 }
 
-// Of ETC's ids, which the input lists.
+// Rows by distance for ETC's ids, which the input lists.
 void rows_of_ids(std::int64_t max_distance, RelativeTableValues& table) {
   table.first = -max_distance;
   for (std::int64_t d = -max_distance; d <= max_distance; ++d) {

@@ -1,5 +1,5 @@
-// The relative tables that the first layer's attention reads, whatever the method: learned vectors, factors and biases,
-// NEZHA's fixed rows, Transformer-XL's projected sinusoids (analysis 6).
+// The relative tables that the first layer's attention reads, for every position method: learned vectors, factors and
+// biases, NEZHA's fixed rows, Transformer-XL's projected sinusoids (analysis 6).
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,31 @@
 
 namespace etc::analyze {
 
-inline constexpr std::int64_t kFarFrom = 10;  // distances beyond are what the rows near 0 are compared with
+inline constexpr std::int64_t kFarFrom = 10;  // the row at 0 is compared with the rows at larger distances than this
 
 struct RelativeTableValues {
   std::string name;                            // "self_vectors", "long_biases", …: operator and part
-  bool vectors = true;                         // numbers else: factors, or biases in units of a logit
-  std::int64_t rows = 0, heads = 0, size = 0;  // heads: 1 where all read the same rows; size: 1 of numbers
+  bool vectors = true;                         // false: scalars, that is factors, or biases in logit units
+  std::int64_t rows = 0, heads = 0, size = 0;  // heads: 1 if all heads read the same rows; size: 1 for scalars
   std::vector<float> values;                   // [rows, heads, size]
-  std::int64_t first = 0;                      // the least distance (key - query) that the rows tell apart
-  std::vector<std::int64_t> row_of;            // by distance, from `first` on: rows by distance; several may share one
-  std::vector<std::string> other_rows;  // of ETC, behind those by distance: "not member", "member", "other paragraph"
+  std::int64_t first = 0;                      // the least distance (key - query) with a row of its own
+  std::vector<std::int64_t> row_of;            // row of each distance, starting at `first`; distances may share a row
+  std::vector<std::string> other_rows;  // ETC's rows after those by distance: "not member", "member", "other paragraph"
 
-  // Whether a distance is among them, and its row.
+  // Whether a distance has a row, and its row.
   bool has(std::int64_t distance) const {
     return distance >= first && distance < first + static_cast<std::int64_t>(row_of.size());
   }
   std::int64_t row(std::int64_t distance) const { return row_of[static_cast<std::size_t>(distance - first)]; }
-  // L2 norm of a vector; the number itself.
+  // The L2 norm of a vector, or the scalar itself.
   double size_of(std::int64_t row, std::int64_t head) const;
-  // Mean over heads of size_of at distance 0, divided by the median over distances beyond kFarFrom of the same; nan
-  // without such distances. Of numbers: of their absolute values.
+  // The mean over heads of size_of at distance 0, divided by the median of this mean over distances beyond kFarFrom; nan
+  // without these distances. For scalars, of their absolute values.
   double nearness() const;
 };
 
-// The parts of a watched layer's tables; none without a method. etc_max_distance: k of labels that an ETC's input lists
-// pair by pair; 0: rows follow from the tiles. On the CPU.
+// The parts of a watched layer's tables; none without relative positions. etc_max_distance: the maximum distance k of the
+// labels that an ETC's input lists for each pair; 0: rows follow from the tiles. On the CPU.
 std::vector<RelativeTableValues> relative_tables_of(const WatchedAttention& watched, std::int64_t etc_max_distance);
 
 }  // namespace etc::analyze

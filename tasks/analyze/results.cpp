@@ -40,7 +40,7 @@ constexpr QuantityInfo kInfo[kQuantityCount] = {
     {"jsd_distance", "", "square root of the divergence in bits", Range::one},
 };
 
-// The quantities that are a statistic as it is.
+// The quantities that are copied from a statistic.
 constexpr std::pair<Quantity, QueryStatistic> kCopied[] = {
     {Quantity::entropy, QueryStatistic::entropy},
     {Quantity::entropy_0, QueryStatistic::entropy_0},
@@ -136,7 +136,7 @@ void OperatorResults::add_query(const LayerStatistics& of, std::int64_t head, st
   const double visible = of.at(head, i, QueryStatistic::visible), entropy = of.at(head, i, QueryStatistic::entropy);
   for (const auto& [quantity, statistic] : kCopied) add(quantity, of.at(head, i, statistic));
   add(Quantity::entropy_normalised, visible > 1 ? std::min(1.0, entropy / std::log(visible)) : kNan);
-  // What one sum leaves of another: never below 0.
+  // A difference of two sums, clamped to 0 because of rounding.
   const double member = of.at(head, i, QueryStatistic::member_1);
   add(Quantity::other_1, std::isnan(member) ? kNan : std::max(0.0, of.at(head, i, QueryStatistic::mass_1) - member));
   add(Quantity::jsd_distance, std::sqrt(of.at(head, i, QueryStatistic::jsd)));
@@ -153,7 +153,7 @@ void OperatorResults::add(const LayerStatistics& of, const BatchQueries& from) {
   if (!of.jsd_of_heads.empty() && heads_compared.empty()) {
     heads_compared.assign(static_cast<std::size_t>(layers * heads * heads), Distribution(1.0, false));
   }
-  // A head's cells are its own: heads on threads, queries in order.
+  // Each head has its own cells, so heads run on threads, with queries in order.
   parallel_for(heads, [&](std::int64_t head) {
     for (std::int64_t i = 0; i < of.queries; ++i) {
       if (of.at(head, i, QueryStatistic::visible) == 0) continue;

@@ -1,4 +1,4 @@
-// What is known of a model's attention after its examples: per operator, layer, head and query group.
+// The results for a model's attention, accumulated over examples: per operator, layer, head and query group.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace etc::analyze {
 
-// The quantities of analysis 2, 3, 5 and 7, one value per token, layer and head. A name with %0 or %1 is that of the key
-// set's attention type ("mass_l2g").
+// The quantities of analysis 2, 3, 5 and 7, one value per token, layer and head. In a name, %0 or %1 stands for the attention
+// type of key set 0 or 1 ("mass_l2g").
 enum class Quantity : int {
   entropy,
   entropy_normalised,
@@ -46,20 +46,20 @@ const QuantityInfo& info_of(Quantity quantity);
 // The queries of one operator in a batch.
 struct BatchQueries {
   const std::vector<std::int64_t>& offsets;  // [B+1]
-  const std::vector<std::uint8_t>& bits;     // [queries] of their groups
-  const std::vector<std::int64_t>& numbers;  // [B] of the examples in their data, for messages
+  const std::vector<std::uint8_t>& bits;     // [queries] bits of their groups
+  const std::vector<std::int64_t>& numbers;  // [B] indices of the examples in their data, for messages
 };
 
 struct OperatorResults {
   std::string name;                  // "self", "long" or "global"
-  std::array<std::string, 2> types;  // of its key sets; "": no keys
+  std::array<std::string, 2> types;  // attention types of its key sets; "": no keys
   std::int64_t layers = 0, heads = 0, labels = 0, reach = 0;
   int groups = 0;
   bool carries = false;
-  std::int64_t queries = 0, unseen = 0;  // tokens, and those of them without a visible key
+  std::int64_t queries = 0, unseen = 0;  // number of tokens, and of tokens without a visible key
 
   std::vector<Distribution> cells;                // [quantities, layers, heads, groups]
-  std::vector<Distribution> heads_compared;       // [layers, heads, heads of the layer before]; empty: not asked for
+  std::vector<Distribution> heads_compared;       // [layers, heads, heads of the layer before]; empty: not requested
   std::array<std::vector<double>, 2> label_mass;  // sums [layers, heads, groups, labels]; empty: none
   std::vector<double> distance_mass;              // sums [layers, heads, groups, 2*reach+1]
   std::vector<std::int64_t> distance_queries;     // queries that have the distance: [groups, 2*reach+1]
@@ -74,17 +74,17 @@ struct OperatorResults {
   const Distribution& compared(std::int64_t layer, std::int64_t head, std::int64_t before) const {
     return heads_compared[static_cast<std::size_t>((layer * heads + head) * heads + before)];
   }
-  // The head of the layer before that a head's attention is nearest to, by the mean divergence.
+  // The head of the layer before with the smallest mean divergence from this head.
   std::int64_t best_match(std::int64_t layer, std::int64_t head) const;
-  // "mass_l2g"; "": a quantity of a key set without keys.
+  // "mass_l2g"; "" for a quantity of a key set without keys.
   std::string name_of(Quantity quantity) const;
-  bool has(Quantity quantity) const;  // any value at all
-  // Whether values are taken at all: of one attention type alone its mass is all of it and its entropy the whole one's.
+  bool has(Quantity quantity) const;  // whether it has any value
+  // Whether values are computed: with a single attention type, its mass is 1 and its entropy equals the total.
   bool takes(Quantity quantity) const;
 
-  // Adds one layer of a batch. Throws Error naming layer, head and example where probabilities are not numbers.
+  // Adds one layer of a batch. Throws Error naming layer, head and example if probabilities are nan.
   void add(const LayerStatistics& of, const BatchQueries& from);
-  // Once per batch: which queries there are.
+  // Adds the queries; called once per batch.
   void add_queries(const BatchQueries& from);
 
  private:

@@ -82,7 +82,7 @@ std::vector<double> Axis::ticks(int count, double least_step) const {
   for (const double of : {5.0, 2.0, 1.0}) {
     if (of * power >= rough) step = of * power;
   }
-  // Whole multiples: sums of steps would leave 0 at something like -1e-17.
+  // Integer multiples of the step: adding steps would give something like -1e-17 instead of 0.
   std::vector<double> all;
   const auto last = static_cast<std::int64_t>(std::floor(largest / step + 1e-9));
   for (auto n = static_cast<std::int64_t>(std::ceil(least / step - 1e-9)); n <= last; ++n)
@@ -104,7 +104,7 @@ std::string series_colour(std::size_t n, std::size_t count) {
 
 std::string drawn(const LinePlot& plot) {
   constexpr double kLeft = 70, kPlotWidth = 420, kTop = 40, kBottom = 50, kKey = 42, kKeyRow = 16;
-  // Lower than the names of many layers.
+  // High enough for the legend of many layers.
   const double height = std::max(400.0, kTop + kKeyRow * static_cast<double>(plot.series.size() + 1));
   double names = 100;
   for (const Series& series : plot.series) names = std::max(names, width_of(series.name, 11));

@@ -1,4 +1,4 @@
-// Pictures as SVG text: shapes in pixels, and line plots with axes.
+// SVG text: shapes in pixels, and line plots with axes.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class Svg {
   void polygon(const Points& points, const std::string& fill);
   void polyline(const Points& points, const std::string& colour);
   void text(double x, double y, const std::string& words, Anchor anchor = Anchor::start, double size = 11);
-  // Read from below to above.
+  // Text that reads from bottom to top.
   void vertical_text(double x, double y, const std::string& words);
   std::string finish() const { return text_ + "</svg>\n"; }
 
@@ -27,7 +27,7 @@ class Svg {
   std::string text_;
 };
 
-// A range of values on a stretch of pixels.
+// Maps a range of values to a range of pixels.
 struct Axis {
   double least = 0, largest = 1, from = 0, to = 1;
   double at(double value) const { return from + (value - least) / (largest - least) * (to - from); }
@@ -44,16 +44,16 @@ struct LinePlot {
   std::string title, x_label, y_label;
   std::vector<Series> series;
   bool from_zero = true;  // of the y axis
-  bool whole_x = true;    // layers, labels, tokens: nothing stands between
+  bool whole_x = true;    // x is an integer (layers, labels, tokens)
 };
 
-// What words of this size take at most, in pixels: fonts differ from browser to browser.
+// An upper bound for the width of a text of this size in pixels, since fonts differ between browsers.
 double width_of(const std::string& words, double size);
 
-// A picture of its own.
+// The plot as a complete SVG file.
 std::string drawn(const LinePlot& plot);
 
-// The n-th of `count` colours, from dark blue to yellow where there are many in an order, as of layers.
+// The n-th of `count` colours; a scale from dark blue to yellow for many ordered series, such as layers.
 std::string series_colour(std::size_t n, std::size_t count);
 
 }  // namespace etc::analyze

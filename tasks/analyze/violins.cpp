@@ -33,7 +33,7 @@ void draw_violin(Svg& svg, const ViolinGrid& grid, const Distribution& cell, dou
   // Quartiles as a bar, the median as a line across.
   svg.line({centre, height(cell.quantile(0.25))}, {centre, height(cell.quantile(0.75))}, "#222222", 3);
   const double median = height(cell.quantile(0.5));
-  // White on the violin; on one that is lower than the line itself it would leave nothing to see.
+  // White, except on a violin that is lower than the line itself, which the line would hide.
   const bool tall = height(density.front().first) - height(density.back().first) > 6;
   svg.line({centre - 9, median}, {centre + 9, median}, tall ? "#ffffff" : colour, 2);
   svg.line({centre - 9, median + 1}, {centre + 9, median + 1}, "#222222", 0.5);
@@ -47,7 +47,7 @@ std::string colours_of(const ViolinGrid& grid) {
   return fmt::format("median above {0:.3g} red, below {1:.3g} blue, between yellow", grid.high, grid.low);
 }
 
-// Of a grid with its titles: few heads are narrower than those.
+// The width of a grid including its titles, which are wider than a few heads.
 double grid_width(const ViolinGrid& grid) {
   return std::max(
       {kColumn * static_cast<double>(grid.columns), width_of(title_of(grid), 12), width_of(colours_of(grid), 10)});
@@ -82,7 +82,7 @@ Points density_of(const Distribution& cell) {
   if (cell.count() == 0 || cell.bins().empty()) return {};
   const double width = cell.upper() / kBins, least = cell.least(), largest = std::min(cell.largest(), cell.upper());
   if (largest - least < width / 8) return {{least, 1}};
-  // Values within a bin are not told apart: no narrower than it.
+  // Values within a bin are indistinguishable, so the bandwidth is at least half a bin.
   const double count = static_cast<double>(cell.count());
   const double bandwidth = std::max(1.06 * std::sqrt(cell.variance()) * std::pow(count, -0.2), width / 2);
   Points points;

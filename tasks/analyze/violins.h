@@ -10,23 +10,23 @@
 
 namespace etc::analyze {
 
-// The density of a distribution's bins under a Gaussian of bandwidth 1.06 sigma n^(-1/5), at even places from its least
-// to its largest value: (value, density). One point where all values are equal; none without values.
+// Gaussian kernel density estimate of a distribution's bins with bandwidth 1.06 sigma n^(-1/5), at evenly spaced points from
+// its least to its largest value: (value, density). One point if all values are equal; none without values.
 Points density_of(const Distribution& cell);
 
-// One grid of violins. Colours go by the median: above `high` red, between the two yellow, below `low` blue.
+// One grid of violins, coloured by the median: red above `high`, blue below `low`, yellow between.
 struct ViolinGrid {
   std::string title, unit;
-  std::string axis;   // what stands at a row's vertical axis
-  double factor = 1;  // of values, to their unit
-  double upper = 1;   // of the axis, in the unit
+  std::string axis;   // label of a row's vertical axis
+  double factor = 1;  // converts values to the unit shown
+  double upper = 1;   // upper end of the axis, in that unit
   double low = 0, high = 1;
   std::int64_t first_row = 0, rows = 0, columns = 0;  // rows are layers
   std::function<const Distribution&(std::int64_t row, std::int64_t column)> cell;
   std::function<std::string(std::int64_t row, std::int64_t column)> label;  // below a violin
 };
 
-// Grids side by side in one picture.
+// Grids side by side in one SVG file.
 std::string drawn(const std::string& title, const std::vector<ViolinGrid>& grids);
 
 }  // namespace etc::analyze

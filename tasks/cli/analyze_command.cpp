@@ -53,7 +53,7 @@ struct AnalyzeOptions {
   std::string model, output, base = "nats";
   std::vector<std::string> compare, data, groups;
   analyze::AnalysisRequest request;
-  std::int64_t document = -1;  // a page of this example instead
+  std::int64_t document = -1;  // draw the page of this example instead
   std::string input, vocab;
   std::int64_t part = 0, top = 16;
   std::vector<std::string> layers;  // numbers
@@ -62,7 +62,7 @@ struct AnalyzeOptions {
   int threads = 0;
 };
 
-// Throws Error unless models can stand side by side.
+// Throws Error unless the models can be compared.
 void check_comparison(const std::vector<fs::path>& folders) {
   const ModelConfig first = read_encoder_config(folders.front());
   for (const fs::path& folder : folders) {
@@ -73,7 +73,7 @@ void check_comparison(const std::vector<fs::path>& folders) {
   }
 }
 
-// A folder that somebody's files lie in is left alone; an earlier analysis is replaced when that is asked for.
+// A folder with other files is refused; an earlier analysis is replaced if requested.
 void check_output(const AnalyzeOptions& options) {
   const fs::path output = options.output;
   std::error_code none;
@@ -164,7 +164,7 @@ std::vector<std::int64_t> layer_numbers(const std::vector<std::string>& words) {
   return layers;
 }
 
-// One example as a page.
+// Draws one example as a page.
 void run_document(const AnalyzeOptions& options) {
   if (options.forecast || !options.memory_limit.empty()) {
     fail_usage(kWhere, "--memory-limit and --forecast are of analyses of many examples: --document is one");
@@ -202,9 +202,9 @@ void run_document(const AnalyzeOptions& options) {
         page.size(), options.output);
 }
 
-// Only says how much memory each model's analysis is expected to take.
+// Prints only how much memory each model's analysis is expected to take.
 void print_forecast(const std::vector<fs::path>& folders, const analyze::AnalysisRequest& request) {
-  std::int64_t held = 0;  // results of the models before
+  std::int64_t held = 0;  // results of earlier models
   for (const fs::path& folder : folders) {
     const FedEncoder fed(request.data, folder, request.allow_incomplete);
     const analyze::ExpectedMemory expected = analyze::expected_memory(fed, request);
@@ -213,7 +213,7 @@ void print_forecast(const std::vector<fs::path>& folders, const analyze::Analysi
   }
 }
 
-// Of what an option says nothing is a mistake: of a page, of numbers.
+// Options that have no effect in the chosen mode (page or numbers) are errors.
 void refuse_others(const Command& command, bool page) {
   const std::vector<std::string> of_page = {"--layers", "--top", "--part", "--input", "--vocab"};
   const std::vector<std::string> of_numbers = {"--examples", "--seed",  "--groups",    "--base",

@@ -1,4 +1,4 @@
-// etc ask and etc keyphrases: a model's answers about a person's own documents, without preparation.
+// etc ask and etc keyphrases: a model's answers about a user's own documents, without preparation.
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ struct DocumentOptions {
   GivenOptions given;  // decoding keys of section task
 };
 
-// A whole document, plain or gzip.
+// Reads a whole document, plain or gzip.
 std::string read_document(const std::string& name) {
   data::ByteStream stream(name);
   std::string text, block(std::size_t{1} << 16, '\0');
@@ -126,7 +126,7 @@ void check_paths(const char* where, const DocumentOptions& options) {
   paths.check();
 }
 
-// One answer a document, each written before the next document is read.
+// One answer per document, each written before the next document is read.
 void run_documents(const char* where, bool asks, const DocumentOptions& options) {
   check_paths(where, options);
   if (options.threads > 0) set_thread_count(options.threads);

@@ -46,10 +46,10 @@ struct BenchmarkOptions {
   ProfileOption profile;
 };
 
-// The lengths that the model has positions for. Others are left out, and the log says so; at least one must remain.
+// The lengths for which the model has positions. Others are left out with a log message; at least one must remain.
 std::vector<std::int64_t> lengths_within(const EncoderConfig& model, const std::vector<std::int64_t>& lengths) {
   const std::int64_t positions = model.max_absolute_position_embeddings;
-  if (positions == 0) return lengths;  // any length will do
+  if (positions == 0) return lengths;  // any length is valid
   std::vector<std::int64_t> within, beyond;
   for (const std::int64_t length : lengths) (length <= positions ? within : beyond).push_back(length);
   if (within.empty()) {
@@ -63,8 +63,8 @@ std::vector<std::int64_t> lengths_within(const EncoderConfig& model, const std::
   return within;
 }
 
-// The kinds of scores that the model takes. One it refuses is an error where a person named it, before anything is
-// computed; of the default it is left out, and the log says so.
+// The kinds of scores that the model supports. An unsupported kind is an error if it was named by the user, reported
+// before anything is computed; from the default it is left out with a log message.
 std::vector<std::string> taken_scores(const ModelConfig& model, const std::vector<std::string>& kinds, bool named) {
   std::vector<std::string> taken;
   for (const std::string& kind : kinds) {
@@ -100,14 +100,14 @@ SweepOptions sweep_options(const BenchmarkOptions& options, bool scores_named) {
   if (sweep.mode == CallMode::train && options.scores != kDefaultScores) {
     fail_usage("etc benchmark", "--scores: training offers int32, not {}", options.scores);
   }
-  // A longer block than the longest input is one of its length.
+  // A block is at most as long as the longest input.
   sweep.tokens_per_global =
       std::min(options.tokens_per_global, *std::max_element(sweep.lengths.begin(), sweep.lengths.end()));
   sweep.repeats = options.repeats;
   return sweep;
 }
 
-// The number types to measure. Those that the device does not offer are left out, and the log says so; at least one
+// The number types to measure. Types that the device does not support are left out with a log message; at least one
 // must remain.
 std::vector<ComputeType> offered_types(const std::vector<std::string>& names, Device device) {
   std::vector<ComputeType> types;
@@ -120,7 +120,7 @@ std::vector<ComputeType> offered_types(const std::vector<std::string>& names, De
     const ComputeType chosen = chosen_compute(name, device);
     if (std::find(types.begin(), types.end(), chosen) == types.end()) types.push_back(chosen);
   }
-  if (types.empty()) chosen_compute(names.front(), device);  // says what is missing
+  if (types.empty()) chosen_compute(names.front(), device);  // reports what is missing
   return types;
 }
 
@@ -135,7 +135,7 @@ void check_paths(const BenchmarkOptions& options) {
   paths.check();
 }
 
-// Throws UsageError on options of which one says nothing beside another.
+// Throws UsageError for options that have no effect together.
 void check_given(const Command& command, const BenchmarkOptions& options) {
   constexpr const char* kWhere = "etc benchmark";
   if (options.forecast && !options.output.empty()) {

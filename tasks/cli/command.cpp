@@ -16,13 +16,13 @@
 
 namespace etc::cli {
 
-// What an option's whole number may be.
+// The range of an option's whole number.
 struct WholeRange {
   std::int64_t type_least = 0;
   std::uint64_t type_most = 0;
-  std::optional<std::int64_t> least, most;  // asked for
+  std::optional<std::int64_t> least, most;  // explicit bounds
 
-  // all: also the bounds that nobody asked for.
+  // all: also include the bounds of the type.
   std::string text(bool all) const {
     const std::string low = std::to_string(least.value_or(type_least));
     const std::string high = most ? std::to_string(*most) : std::to_string(type_most);
@@ -41,7 +41,7 @@ struct CommandNotes {
 
 namespace {
 
-// The type of an option's whole numbers; void: it has others.
+// The type of an option's whole numbers; void if its values are not whole numbers.
 template <typename Value>
 struct WholeType {
   using type = std::conditional_t<std::is_integral_v<Value>, Value, void>;
@@ -49,8 +49,8 @@ struct WholeType {
 template <typename Value>
 struct WholeType<std::vector<Value>> : WholeType<Value> {};
 
-// Digits are decimal, whatever they begin with, and no number is brought to the nearest one there is. Leaves in `word`
-// what CLI11 reads as the number; returns what is wrong, "": nothing.
+// Numbers are always decimal (no octal or hexadecimal prefixes), and out-of-range numbers are not clamped. Leaves in
+// `word` what CLI11 reads as the number; returns the error, "": none.
 template <typename Integer>
 std::string take_whole_number(const WholeRange& range, std::string& word) {
   Integer number = 0;
@@ -62,13 +62,13 @@ std::string take_whole_number(const WholeRange& range, std::string& word) {
     word = std::to_string(number);
     return "";
   }
-  // Of a number that no variable holds all bounds are told.
+  // For a number that does not fit into the variable the message gives all bounds.
   const std::size_t digits = word.starts_with('-') ? 1 : 0;
   const bool decimal = word.size() > digits && word.find_first_not_of("0123456789", digits) == std::string::npos;
   return fmt::format("expected {}, got {}", range.text(decimal && error != std::errc()), word.empty() ? "\"\"" : word);
 }
 
-// For an option of whole numbers; others are left as they are.
+// Adds the check to an option of whole numbers; does nothing for others.
 template <typename Value>
 void require_whole_numbers(CLI::Option* option, const std::shared_ptr<CommandNotes>& notes) {
   using Integer = typename WholeType<Value>::type;
@@ -82,7 +82,7 @@ void require_whole_numbers(CLI::Option* option, const std::shared_ptr<CommandNot
   }
 }
 
-// A text that is not there is no name of a file, and no other option takes one.
+// An empty text is not a valid file name, and no other option accepts one.
 template <typename Value>
 void refuse_empty_words(CLI::Option* option) {
   if constexpr (std::is_same_v<typename WholeType<Value>::type, void>) {
@@ -90,13 +90,13 @@ void refuse_empty_words(CLI::Option* option) {
   }
 }
 
-// The sub-command being parsed when the command line went wrong, or the program itself.
+// The sub-command that was being parsed when the error occurred, or the program itself.
 const CLI::App& innermost(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return chosen.empty() ? app : innermost(*chosen.front());
 }
 
-// As in messages: "etc train", or "etc".
+// The name as used in messages: "etc train", or "etc".
 std::string command_text(const CLI::App& program) {
   const CLI::App& command = innermost(program);
   return &command == &program ? program.get_name() : program.get_name() + " " + command.get_name();
@@ -108,7 +108,7 @@ std::vector<std::string> command_names(const CLI::App& program) {
   return names;
 }
 
-// The option that the parser's message is about; null: none.
+// The option that the parser's message refers to; null: none.
 const CLI::Option* option_of(const CLI::App& command, const std::string& message) {
   const CLI::Option* found = nullptr;
   for (const CLI::Option* option : command.get_options()) {
@@ -126,7 +126,7 @@ std::string kind_text(const CLI::Option& option) {
   return "a value";
 }
 
-// What is wrong with an option's words: their number, or what they spell.
+// Describes the error in an option's words: their number, or their values.
 std::string words_text(const CLI::Option& option) {
   const CLI::results_t& words = option.results();
   const auto most = static_cast<std::size_t>(option.get_items_expected_max());
@@ -146,12 +146,12 @@ std::string what_is_wrong(const CLI::App& command, const CLI::ParseError& error)
   return error.what();
 }
 
-// What is wrong with the words of a command line: "etc train: --data: …".
-// tasks: those that could be the command's first word.
+// The message for a command-line error: "etc train: --data: …". tasks: the tasks that could be the command's first
+// word.
 std::string complaint(const CLI::App& program, const std::vector<std::string>& tasks, const CLI::ParseError& error) {
   const CLI::App& command = innermost(program);
   const std::string where = command_text(program);
-  // A mistyped name is the likely cause of whatever else is missing, so it goes first.
+  // A mistyped name is the likely cause of anything else that is missing, so it is reported first.
   const auto extras = command.remaining();
   if (extras.empty() && &command == &program && error.get_name() == "RequiredError") {
     return where + ": expected a command: " + alternatives(command_names(program));
@@ -172,8 +172,8 @@ std::string complaint(const CLI::App& program, const std::vector<std::string>& t
   return where + ": unknown command " + extras.front() + suggestion(extras.front(), command_names(program));
 }
 
-// The examples of a help text but those of other tasks: an example begins with "  etc ", and its next lines stand further
-// to the right.
+// The examples of a help text without those of other tasks. An example begins with "  etc ", and its continuation lines
+// are indented further.
 std::string examples_of(const std::string& footer, const std::string& task, const std::vector<std::string>& tasks) {
   std::istringstream lines(footer);
   std::string kept;
@@ -191,7 +191,7 @@ std::string examples_of(const std::string& footer, const std::string& task, cons
   return kept;
 }
 
-// Leaves in --help what one task has.
+// Keeps in --help only the options of one task.
 void show_task(CLI::App& command, const CommandNotes& notes, const std::string& task) {
   for (const auto& [declared, tasks] : notes.of_tasks) {
     CLI::Option* option = command.get_option(declared->get_name());
@@ -303,7 +303,7 @@ Option Command::take_words(const std::string& name, WordCount count, const std::
   const auto take_results = [take = std::move(take)](const CLI::results_t& results) {
     std::vector<std::string> words;
     for (const std::string& word : results) {
-      if (!word.empty()) words.push_back(word);  // an option without a word has an empty one
+      if (!word.empty()) words.push_back(word);  // an option without a value has an empty one
     }
     take(words);
     return true;
@@ -380,10 +380,10 @@ std::vector<CommandText> Program::commands() {
   return commands;
 }
 
-// The command line from its end to its beginning, as CLI11 takes it. A task as the command's first word is its option.
+// The command line in reverse order, as CLI11 expects it. A task as the command's first word becomes the option --task.
 std::vector<std::string> Program::words_of(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  for (const std::string& word : words) declare(word);  // which of them is the command is CLI11's to say
+  for (const std::string& word : words) declare(word);  // CLI11 decides which of them is the command
   const auto notes = words.size() < 2 ? notes_.end() : notes_.find(words[0]);
   if (notes != notes_.end()) {
     const std::vector<std::string>& tasks = notes->second->tasks;
@@ -412,7 +412,7 @@ int Program::run(int argc, const char* const* argv) {
     std::fprintf(stderr, "%s\n", complaint(*app_, tasks, error).c_str());
     return 2;
   } catch (const UsageError& error) {
-    // An option's value that was looked at while the command line was read names the option alone.
+    // An error thrown while the command line was read names only the option.
     const std::string message = error.what();
     if (!message.starts_with("--")) throw;
     fail_usage(command_text(*app_), "{}", message);

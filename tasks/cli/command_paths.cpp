@@ -24,7 +24,7 @@ Place place_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, "", status.st_mode & S_IFMT, status.st_rdev};
 }
 
-// Nothing where no folder on the way can be looked up: whoever opens it says why.
+// nullopt if no folder on the path can be examined: the code that opens the file reports why.
 std::optional<Place> place_of(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return place_of(status);
@@ -45,17 +45,17 @@ bool same(const Place& a, const Place& b) {
   return a.device == b.device && a.inode == b.inode && a.rest == b.rest;
 }
 
-// /dev/null and /dev/full: what is written there twice is lost twice.
+// /dev/null and /dev/full: writing there twice loses nothing.
 bool keeps_nothing(const Place& place) {
   return place.type == S_IFCHR && (place.number == makedev(1, 3) || place.number == makedev(1, 7));
 }
 
-// Reading and writing one of these is no loss: a terminal, a connection.
+// Reading and writing the same one is harmless: a terminal, a connection.
 bool is_two_way(const Place& place) {
   return place.type == S_IFCHR || place.type == S_IFSOCK;
 }
 
-// Whether a path leads to the folder or to something below it.
+// Whether a path leads to the folder or to something inside it.
 bool lies_in(const fs::path& path, const Place& folder) {
   std::error_code code;
   fs::path here = fs::weakly_canonical(fs::absolute(path), code);
@@ -88,13 +88,13 @@ void CommandPaths::reads_or_standard_input(const std::string& option, const fs::
 void CommandPaths::reads_folder(const std::string& option, const fs::path& folder) {
   if (folder.empty()) return;
   reads(option, folder);
-  std::error_code ignored;  // what is no folder is left to who reads it
+  std::error_code ignored;  // if it is not a folder, the code that reads it reports that
   for (const auto& entry : fs::directory_iterator(folder, ignored)) reads(option, entry.path());
 }
 
 void CommandPaths::reads_model(const std::string& option, const fs::path& folder) {
   reads_folder(option, folder);
-  std::error_code none;  // it is not there: whoever reads it says so
+  std::error_code none;  // if it does not exist, the code that reads it reports that
   const fs::path run = fs::canonical(folder, none).parent_path();
   if (run.empty() || !is_run_folder(run)) return;
   for (const fs::path& file : files_of_run(run)) reads(option, file);

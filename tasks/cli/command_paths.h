@@ -1,4 +1,4 @@
-// The files and folders that one command line names: what is written must not be what is read, nor written twice.
+// The files and folders named by one command line: no output may be an input, and none may be written twice.
 #pragma once
 
 #include <cstdint>
@@ -9,41 +9,41 @@
 namespace etc::cli {
 
 // Collects the paths of a command by option; check() then compares every output with every input and every other
-// output. Files are told apart by device and inode, also through links, and those that do not exist yet by the folder
-// they would appear in. Empty paths are left out.
+// output. Files are compared by device and inode, following links; files that do not exist yet are compared by their
+// future folder and name. Empty paths are ignored.
 class CommandPaths {
  public:
   explicit CommandPaths(std::string command) : command_(std::move(command)) {}  // "etc predict"
 
-  // A file that is read.
+  // A file to be read.
   void reads(const std::string& option, const std::filesystem::path& path);
   void reads(const std::string& option, const std::vector<std::string>& paths);
   void reads_or_standard_input(const std::string& option, const std::filesystem::path& path);  // "-"
-  // Everything that lies directly in a folder: a model directory.
+  // All files directly in a folder: a model directory.
   void reads_folder(const std::string& option, const std::filesystem::path& folder);
-  // A model folder, and where it is the checkpoint of a run, that run's own files.
+  // A model folder and, if it is the checkpoint of a run, that run's own files.
   void reads_model(const std::string& option, const std::filesystem::path& folder);
-  // The folder of a setting "punkt:FOLDER"; other settings name none.
+  // The folder of a setting "punkt:FOLDER"; other settings have none.
   void reads_splitter(const std::string& option, const std::string& setting);
   void learns_splitter(const std::string& option, const std::string& setting);
 
   void writes(const std::string& option, const std::filesystem::path& path);
   void writes_standard_output(const std::string& option);
   void writes_or_standard_output(const std::string& option, const std::filesystem::path& path);  // "-"
-  // A folder that is replaced as a whole: nothing that is read may lie in it.
+  // A folder that is replaced as a whole: it may contain no file that is read.
   void replaces_folder(const std::string& option, const std::filesystem::path& folder);
 
-  // Before any work: throws UsageError naming both options where two paths clash, or where a file to be written is a
-  // folder; Error with the system's reason where a file or folder cannot be made. Two outputs may go to a device that
-  // keeps nothing (/dev/null), but not both to standard output.
+  // Call before any work: throws UsageError naming both options if two paths clash, or if an output file is a folder;
+  // Error with the system's reason if a file or folder cannot be created. Two outputs may go to a device that discards
+  // data (/dev/null), but not both to standard output.
   void check() const;
 
-  // What a path leads to.
+  // The file that a path resolves to.
   struct Place {
-    std::uint64_t device = 0, inode = 0;  // of the file; of the nearest folder there is, if the file is not
+    std::uint64_t device = 0, inode = 0;  // of the file; if it does not exist, of the nearest existing folder
     std::string rest;                     // from that folder to the file
     std::uint32_t type = 0;               // S_IF...; 0: does not exist
-    std::uint64_t number = 0;             // of a device
+    std::uint64_t number = 0;             // of a device node
   };
 
  private:

@@ -18,7 +18,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-// In single quotes of any shell.
+// The text in single quotes for any shell.
 std::string in_quotes(const std::string& text) {
   return "'" + replaced(text, "'", "'\\''") + "'";
 }
@@ -41,7 +41,7 @@ std::vector<std::string> option_names(const CommandText& command) {
   return names;
 }
 
-// What the value of an option is one of; empty: anything.
+// The allowed values of an option; empty: anything.
 std::vector<std::string> words_of(const CommandText& command, const OptionText& option) {
   if (!option.words.empty()) return option.words;
   if (option.name == "--task") return command.tasks;
@@ -62,14 +62,14 @@ std::string brief(const std::string& help) {
   return help.substr(0, help.find('\n'));
 }
 
-// In a bracketed part of zsh's _arguments.
+// The text escaped for a bracketed part of zsh's _arguments.
 std::string zsh_text(const std::string& text) {
   std::string safe = replaced(text, "\\", "\\\\");
   for (const char* special : {"[", "]", ":"}) safe = replaced(safe, special, std::string("\\") + special);
   return safe;
 }
 
-// groff: no line of text begins with a control character, hyphens are minus signs.
+// The text escaped for groff: no line begins with a control character, hyphens are minus signs.
 std::string man_text(const std::string& text) {
   std::string safe = replaced(replaced(text, "\\", "\\e"), "-", "\\-");
   safe = replaced(safe, "\n", "\n\\&");

@@ -1,4 +1,4 @@
-// What shells and `man` want to know of the commands, made from their declarations (command.h).
+// Shell completions and the manual page, generated from the declarations of the commands (command.h).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace etc::cli {
 
-// Completion of the program `etc` in a shell: commands, tasks as a command's first word, options, their words, and
-// files where a value may be anything. Each is a script that the shell reads:
+// Completion of the program `etc` in a shell: commands, tasks as a command's first word, options, their values, and
+// file names if any value is allowed. Each is a script for the shell:
 std::string bash_completion(const std::vector<CommandText>& commands);  // source <(etc completion bash)
 std::string zsh_completion(const std::vector<CommandText>& commands);   // as _etc in a folder of $fpath
 std::string fish_completion(const std::vector<CommandText>& commands);  // etc completion fish | source

@@ -1,5 +1,6 @@
-// The sub-commands of the program. Each lives in <name>_command.cpp: it declares its options once (name, default, help)
-// and the action that runs it; main.cpp lists them. Results go to stdout, messages and progress to stderr.
+// The sub-commands of the program. Each is implemented in <name>_command.cpp, which declares its options once (name,
+// default, help) and the action that runs it; main.cpp lists them. Results go to stdout, messages and progress to
+// stderr.
 #pragma once
 
 #include "tasks/cli/command.h"
@@ -20,7 +21,7 @@ void add_encode_command(Program& program);
 void add_analyze_command(Program& program);
 void add_info_command(Program& program);
 void add_convert_command(Program& program);
-// Of the commands that are added to the program by the time it runs; the program must outlive it.
+// For the commands added to the program before it runs; the program must outlive it.
 void add_completion_command(Program& program);
 void add_manual_command(Program& program, const std::string& description);  // description: the program's
 

@@ -1,4 +1,4 @@
-// etc completion and etc manual: what shells and `man` read about the program, from the commands' own declarations.
+// etc completion and etc manual: input for shells and `man`, generated from the commands' declarations.
 #include <memory>
 #include <string>
 

@@ -1,4 +1,5 @@
-// --compute and --scores of the commands that run a trained model; chosen_types (nn/backends.h) says what their words mean.
+// --compute and --scores of the commands that run a trained model; chosen_types (nn/backends.h) interprets their
+// values.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ inline constexpr const char* kDefaultCompute = "fp32";
 
 void add_compute_option(const Command& command, std::string& compute);
 
-// --scores of those that run an encoder.
+// --scores of the commands that run an encoder.
 inline constexpr const char* kDefaultScores = "int32";
 
 void add_score_option(const Command& command, std::string& scores);

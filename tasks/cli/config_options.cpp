@@ -17,7 +17,7 @@ std::string default_text(const Field& key) {
   return preset.empty() ? "" : fmt::format(" [{}]", preset);
 }
 
-// What the key means and what it is when it is not given; where kinds of encoders differ, each one's.
+// The key's description and default; if kinds of encoders differ, one for each.
 std::string help_text(const ConfigKey& key) {
   std::string text = described(key.field) + default_text(key.field);
   if (key.kinds.size() == 1) return fmt::format("{}; {} only", text, key.kinds.front().kind);
@@ -36,7 +36,7 @@ WordCount count_of(FieldKind kind) {
   return kind == FieldKind::boolean ? WordCount::at_most_one : WordCount::one;
 }
 
-// Of a key of section task: as each task that has it declares it.
+// For a key of section task: its declaration in each task that has it.
 std::vector<OptionOfTask> tasks_of(const ConfigKey& key) {
   std::vector<OptionOfTask> tasks;
   for (const TaskEntry& entry : task_entries()) {
@@ -46,15 +46,15 @@ std::vector<OptionOfTask> tasks_of(const ConfigKey& key) {
 }
 
 using TaskNames = std::vector<std::string>;
-using NamesOfText = std::vector<std::pair<std::string, TaskNames>>;  // in the order in which texts come first
+using NamesOfText = std::vector<std::pair<std::string, TaskNames>>;  // ordered by the first occurrence of the texts
 
 TaskNames& names_of(NamesOfText& texts, const std::string& text) {
   const auto there = std::find_if(texts.begin(), texts.end(), [&](const auto& of) { return of.first == text; });
   return there != texts.end() ? there->second : texts.emplace_back(text, TaskNames{}).second;
 }
 
-// " [430 (wikihop), 256 (hotpotqa)]": the values of the tasks whose text for the option is `help`. Names stand where
-// values differ, or where `named` asks for them.
+// " [430 (wikihop), 256 (hotpotqa)]": the defaults of the tasks whose text for the option is `help`. The tasks' names
+// are given if the defaults differ, or if `named` is set.
 std::string presets_of_tasks(const std::vector<OptionOfTask>& tasks, const std::string& help, bool named) {
   NamesOfText presets;
   for (const OptionOfTask& task : tasks) {
@@ -102,7 +102,7 @@ std::string preset_text(const Field& field) {
 }
 
 std::string described(const Field& field) {
-  constexpr double kAny = std::numeric_limits<std::int32_t>::max();  // a bound that says nothing
+  constexpr double kAny = std::numeric_limits<std::int32_t>::max();  // an upper bound this large is not shown
   const FieldRule& rule = field.rule;
   std::string range;
   if (std::isfinite(rule.least) && std::isfinite(rule.most) && rule.most < kAny) {

@@ -11,22 +11,22 @@
 
 namespace etc::cli {
 
-// What was given on the command line, as {section: {key: value}}; filled while the command line is parsed.
+// The values given on the command line, as {section: {key: value}}; filled while the command line is parsed.
 using GivenOptions = std::shared_ptr<Json>;
 
-// How --help shows a key's values: "INT", "NUMBER", "true|false", "span|bio", "TEXT".
+// The type of a key's values in --help: "INT", "NUMBER", "true|false", "span|bio", "TEXT".
 std::string type_text(const Field& field);
-// The value a key has when it is not given: "4096"; "none" where that is null.
+// The default of a key: "4096"; "none" if it is null.
 std::string preset_text(const Field& field);
 
-// What a key means, and the range of its numbers where it has one: "passes over the data (above 0)".
+// The description of a key, and the range of its numbers if it has one: "passes over the data (above 0)".
 std::string described(const Field& field);
 
-// What `etc <command> TASK --help` says of a task's key.
+// The text of `etc <command> TASK --help` for a task's key.
 OptionOfTask key_of_task(const std::string& task, const Field& field);
 
-// What `etc <command> --help` says of an option that several tasks have: each meaning once, and the values it has when
-// it is not given, with the tasks' names where they differ or not every task has it: "… [430 (wikihop), 256 (hotpotqa)]".
+// The text of `etc <command> --help` for an option that several tasks have: each description once, and the defaults,
+// with the tasks' names if the defaults differ or not every task has the option: "… [430 (wikihop), 256 (hotpotqa)]".
 std::string help_of_tasks(const std::vector<OptionOfTask>& tasks);
 
 // Declares --key-with-dashes for every key that `wanted` accepts, grouped by section in --help.

@@ -1,4 +1,4 @@
-// etc convert: published checkpoints into model directories, and model directories into files for other tools.
+// etc convert: converts published checkpoints to model directories, and model directories to files for other tools.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -70,8 +70,8 @@ struct ConvertOptions {
   int threads = 0;
 };
 
-// Progress of reading and writing on stderr; the first SIGINT or SIGTERM ends the conversion at the next tensor, and
-// what was written under a temporary name is taken away.
+// Shows progress of reading and writing on stderr. The first SIGINT or SIGTERM ends the conversion at the next tensor,
+// and temporary files are removed.
 class Watch {
  public:
   // For TensorFileWriter::write and the like.
@@ -98,7 +98,7 @@ class Watch {
   std::unique_ptr<Progress> progress_;
 };
 
-// A checkpoint whose reading is watched.
+// A checkpoint with progress and signal checks while reading.
 class WatchedSource : public convert::TensorSource {
  public:
   WatchedSource(std::unique_ptr<convert::TensorSource> source, Watch& watch)
@@ -118,7 +118,7 @@ class WatchedSource : public convert::TensorSource {
   Watch& watch_;
 };
 
-// The file given, or the first of these beside the checkpoint.
+// The given file, or the first of these names beside the checkpoint.
 fs::path file_beside(const fs::path& given, const fs::path& input, const std::vector<std::string>& names,
                      const std::string& option) {
   if (!given.empty()) return given;
@@ -129,8 +129,8 @@ fs::path file_beside(const fs::path& given, const fs::path& input, const std::ve
   fail_usage("etc convert", "no {} beside {}: give {}", fmt::join(names, " or "), input.string(), option);
 }
 
-// config.json of a model directory. The vocabulary's hash, where it is known, lets `etc train --init-from` and `etc
-// encode` refuse data that was prepared with another one.
+// config.json of a model directory. The vocabulary's hash, if known, lets `etc train --init-from` and `etc encode`
+// refuse data that were prepared with another vocabulary.
 Json document(const EncoderConfig& config, const ModelVocabulary& vocabulary) {
   Json json = {{"model", config.to_json()}};
   if (Json section = vocabulary.data_section(); !section.is_null()) json["data"] = std::move(section);
@@ -179,8 +179,8 @@ void convert_tf(const ConvertOptions& options) {
   finish(options, model, report, watch);
 }
 
-// Whose rows a BERT's token table has after the conversion: those of --vocab, into whose order they are put, else those
-// of its own vocabulary.
+// The vocabulary of a BERT's token table after the conversion: that of --vocab, into whose order the rows are permuted,
+// otherwise its own.
 ModelVocabulary bert_vocabulary(const ConvertOptions& options, convert::BertKind kind, std::int64_t rows) {
   if (!options.vocab.empty()) return vocabulary_of(options.vocab);
   const auto names = kind == convert::BertKind::roberta ? VocabularyNames::rows : VocabularyNames::wordpiece;
@@ -251,7 +251,7 @@ void convert_bert(const ConvertOptions& options) {
   finish(options, model, report, watch);
 }
 
-// The vocabulary of an encoder that is taken as it is.
+// The vocabulary of an encoder that is converted unchanged.
 ModelVocabulary dense_vocabulary(const ConvertOptions& options, std::int64_t rows) {
   const auto names = options.from == "roberta"                         ? VocabularyNames::rows
                      : options.from == "xlnet" || options.from == "t5" ? VocabularyNames::any
@@ -260,7 +260,7 @@ ModelVocabulary dense_vocabulary(const ConvertOptions& options, std::int64_t row
                                       : own_vocabulary(options.source_vocab, names, rows);
 }
 
-// An encoder of others as a dense one, which computes the same.
+// Converts a foreign encoder to an equivalent dense one.
 void convert_as_dense(const ConvertOptions& options) {
   Watch watch;
   const WatchedSource source(convert::open_tensors(options.input), watch);
@@ -278,7 +278,7 @@ void convert_as_dense(const ConvertOptions& options) {
   finish(options, model, report, watch);
 }
 
-// Options that say nothing in this kind of conversion are mistakes.
+// Options that have no effect in this kind of conversion are errors.
 void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& known) {
   for (const std::string& name : command.given()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -286,7 +286,7 @@ void refuse_others(const Command& command, const std::string& kind, const std::v
   }
 }
 
-// A run goes on from its checkpoints.
+// Refuses a run's folder or checkpoints: they are needed to resume the run.
 void require_no_run(const fs::path& output) {
   fs::path folder = fs::weakly_canonical(fs::absolute(output));
   if (!folder.has_filename()) folder = folder.parent_path();  // "run/last/"
@@ -297,7 +297,7 @@ void require_no_run(const fs::path& output) {
   }
 }
 
-// Before the work rather than after it.
+// Checks the paths before the work starts.
 void check_paths(const ConvertOptions& options) {
   CommandPaths paths("etc convert");
   if (options.average.empty()) paths.reads("the checkpoint", options.input);

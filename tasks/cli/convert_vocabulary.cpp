@@ -23,7 +23,7 @@ bool fits(const fs::path& file, VocabularyNames names) {
   return file.filename() == "vocab.txt" || (names == VocabularyNames::any && file.extension() == ".model");
 }
 
-// What could be meant, by name.
+// Files that could be the vocabulary, by name.
 std::vector<fs::path> candidates(const fs::path& folder, VocabularyNames names) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -35,7 +35,7 @@ std::vector<fs::path> candidates(const fs::path& folder, VocabularyNames names) 
 }
 
 ModelVocabulary rows_of(const fs::path& file, std::int64_t rows) {
-  convert::read_source_vocabulary(file, rows);  // says what is wrong with it
+  convert::read_source_vocabulary(file, rows);  // throws an error that describes the fault
   if (fs::exists(data::merges_beside(file))) return vocabulary_of(file);
   ModelVocabulary vocabulary;
   vocabulary.name = file.filename();
@@ -91,7 +91,7 @@ ModelVocabulary vocabulary_beside(const fs::path& input, VocabularyNames names, 
     log::info("etc convert: vocabulary: {}, SHA-256 {}", found.front().string(), vocabulary.sha256);
     return vocabulary;
   } catch (const UsageError&) {
-    throw;  // of another size
+    throw;  // wrong size
   } catch (const Error& error) {
     log::warn("etc convert: {} (it is not taken for the checkpoint's vocabulary)", error.what());
     return {};

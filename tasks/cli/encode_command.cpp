@@ -1,5 +1,5 @@
-// etc encode: hidden states of a model, for prepared data or for given inputs (so that its numbers can be checked from
-// outside).
+// etc encode: hidden states of a model, for prepared data or for given input arrays (so that the numbers can be
+// verified externally).
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -64,7 +64,7 @@ struct EncodeOptions : InferenceOptions {
   bool all_layers = false;
 };
 
-// Gets an array of one example: the name and shape of the whole batch's, and the numbers of the example.
+// Receives an array of one example: the name and shape of the array of the whole batch, and the example's numbers.
 using TakeArray =
     std::function<void(const std::string& name, const std::vector<std::int64_t>& shape, const Tensor& values)>;
 
@@ -80,8 +80,8 @@ class ExampleArrays {
     take_(name, {inputs_.batch(), values.rows(), values.cols()}, values);
   }
 
-  // Scores of one example are [N, queries, columns] in every type: [B, N, queries, columns] in the file. Those of a window
-  // say their shape; those between long (l) and global tokens (g) are as their type's letters say.
+  // Scores of one example are [N, queries, columns] in every type: [B, N, queries, columns] in the file. The window
+  // type has its shape in `values`; types between long (l) and global tokens (g) have the shape given by their letters.
   void take_scores(const std::string& name, const std::string& type, const Tensor& values) const {
     if (!values) return;
     const auto tokens = [&](char letter) { return letter == 'l' ? inputs_.length() : inputs_.globals(); };
@@ -97,7 +97,7 @@ class ExampleArrays {
   TakeArray take_;
 };
 
-// Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
+// Writes the arrays of successive examples into arrays of the whole batch, which are created when first seen.
 class StatesFile {
  public:
   explicit StatesFile(const std::string& path) : file_(path) {}
@@ -114,7 +114,7 @@ class StatesFile {
   std::set<std::string> made_;
 };
 
-// Throws Error unless each of the inputs, which are of one size, fits into the memory limit.
+// Throws Error unless each input (all have the same size) fits into the memory limit.
 void require_fit(const EncodeInputs& inputs, const EncoderConfig& config, const EncodeOn& on) {
   InferenceFit fit("etc encode", on.memory_limit, on.device, config, on.types);
   const CountedCall call = [&](const std::function<void()>& loaded) {
@@ -148,7 +148,7 @@ void encode_example(Encoder& encoder, const EncoderInput& input, const ExampleAr
   if (output.global_states.defined()) arrays.take_states("global", output.global_states.value().to(Device::cpu));
 }
 
-// The arrays of another process's example, in the order in which they were made.
+// Writes the arrays of another process's example, in the order in which they were made.
 void write_arrays(const std::string& sent, std::int64_t b, StatesFile& file) {
   for (prepare::ByteReader in(sent); !in.at_end();) {
     const auto name = in.get<std::string>();
@@ -157,7 +157,8 @@ void write_arrays(const std::string& sent, std::int64_t b, StatesFile& file) {
   }
 }
 
-// encode: makes the arrays of example b. Each process encodes one example of every round; the first one writes them.
+// encode: makes the arrays of example b. In every round each process encodes one example; the first process writes
+// them.
 void write_examples(const EncodeOptions& options, std::int64_t batch,
                     const std::function<void(std::int64_t b, const TakeArray& take)>& encode) {
   std::optional<StatesFile> file;
@@ -178,7 +179,7 @@ void write_examples(const EncodeOptions& options, std::int64_t batch,
     try {
       if (own < batch) encode(own, take);
     } catch (const Error& error) {
-      // The encoder sees one example at a time and counts it as 0.
+      // The encoder sees one example at a time and numbers it 0.
       fail("encode: " + options.inputs, "in example {} of the file: {}", own, error.what());
     }
     const std::vector<std::string> all = collect(processes(), made.text());
@@ -191,7 +192,7 @@ void write_examples(const EncodeOptions& options, std::int64_t batch,
   if (file) file->finish();
 }
 
-// Padded examples, one after the other.
+// Encodes padded examples, one after the other.
 void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   const std::filesystem::path folder = options.model;
   const ModelConfig config = read_encoder_config(folder);
@@ -231,7 +232,7 @@ void check_paths(const EncodeOptions& options) {
   paths.check();
 }
 
-// What arrays of examples are written to is HDF5, whatever it is called.
+// Arrays of examples are written as HDF5, so other extensions are refused.
 void refuse_name_of_texts(const std::string& output) {
   for (const std::string extension : {".npy", ".jsonl", ".json"}) {
     if (std::filesystem::path(output).extension() != extension) continue;
@@ -240,7 +241,7 @@ void refuse_name_of_texts(const std::string& output) {
   }
 }
 
-// Options that say nothing of this kind of input are mistakes.
+// Options that have no effect for this kind of input are errors.
 void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& others) {
   for (const std::string& name : command.given()) {
     if (std::find(others.begin(), others.end(), name) != others.end())

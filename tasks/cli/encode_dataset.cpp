@@ -22,7 +22,7 @@ using data::StoredType;
 
 constexpr const char* kTask = "hidden_states";
 
-// The kinds of tokens whose states there are.
+// The kinds of tokens that have states.
 std::vector<std::string> sides_of(const EncoderConfig& model) {
   return model.has_global_tokens() ? std::vector<std::string>{"long", "global"} : std::vector<std::string>{"long"};
 }
@@ -43,7 +43,7 @@ class Encoded {
     }
   }
 
-  // States, [T, H] and, where there are global tokens, [U, H], as <prefix>long and <prefix>global.
+  // Adds states, [T, H] and, with global tokens, [U, H], as <prefix>long and <prefix>global.
   void put_states(const std::string& prefix, const Tensor& of_long, const Tensor& of_global) {
     for (std::size_t b = 0; b < rows_.size(); ++b) {
       rows_[b][prefix + "long"] = rows_of(of_long, input_.long_offsets, b);
@@ -51,7 +51,7 @@ class Encoded {
     }
   }
 
-  // Scores of the only example; types without are undefined.
+  // Adds scores of the only example; types without scores are undefined.
   void put_scores(const std::string& prefix, const ExternalScores& scores) {
     for (const auto& [type, values] : scores) {
       if (values) rows_.front()[prefix + type] = part_of(values, 0, values.size());
@@ -93,7 +93,7 @@ data::DatasetInfo output_info(const data::DatasetInfo& source, const EncoderConf
   return info;
 }
 
-// What a micro-batch takes until its rows are written: the call, and copies of all that it hands out.
+// The memory of a micro-batch until its rows are written: the call, and copies of everything it returns.
 CountedCall counted_encoding(const Json& document, const EncoderConfig& model, const EncodeOn& on,
                              const data::Schema& schema, Examples examples) {
   return [&document, &model, on, &schema, examples](const std::function<void()>& loaded) {
@@ -125,13 +125,14 @@ CountedCall counted_encoding(const Json& document, const EncoderConfig& model, c
   };
 }
 
-// The most tokens of a micro-batch, scores being taken from one example at a time.
+// The most tokens per micro-batch. With scores it is one example at a time.
 std::int64_t micro_batch_tokens(const Json& document, const EncoderConfig& model, const EncodeOn& on,
                                 const data::DatasetReader& reader) {
   const std::int64_t most = on.all_layers ? 1 : kEvaluationTokens;
   if (on.memory_limit == 0) return most;
   InferenceFit fit("etc encode", on.memory_limit, on.device, model, on.types);
-  // The writer collects a chunk of every feature and packs it; with what HDF5 keeps of each, four times as much.
+  // The writer collects a chunk of every feature and compresses it; including HDF5's own buffers this is four times as
+  // much.
   constexpr std::int64_t kChunkBytes = 65536 * sizeof(float);
   fit.hold(4 * kChunkBytes * std::ssize(encoded_schema(model, on.all_layers).features));
   return fit.choose(reader, most, [&](Examples examples) {
@@ -162,7 +163,7 @@ data::Schema encoded_schema(const EncoderConfig& model, bool all_layers) {
 
 namespace {
 
-// A model and what feeds it, encoding the micro-batches of one data set.
+// A model and its task, encoding the micro-batches of one data set.
 class DatasetEncoder {
  public:
   DatasetEncoder(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on)
@@ -200,7 +201,7 @@ class DatasetEncoder {
   std::int64_t micro_batch_tokens_ = 0;
 };
 
-// The rows of the batch, this process's and, in the first one, those of all others behind them; written one by one.
+// Writes the rows of the batch one by one: this process's and, in the first process, after them those of all others.
 void write_batch(const DatasetEncoder& encoder, const data::LoadedBatch& batch, data::DatasetWriter* writer) {
   prepare::ByteWriter bytes;
   if (any_of(processes(), StopSignal::requested())) {

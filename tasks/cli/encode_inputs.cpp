@@ -13,7 +13,7 @@ namespace etc::cli {
 
 namespace {
 
-// One array of the file: its shape, and the member that an example's part of it becomes.
+// One array of the file: its shape, and the member that an example's part of it is assigned to.
 struct Expected {
   const char* name;
   const char* letters;  // "BLW": one letter per dimension
@@ -68,7 +68,7 @@ std::vector<Expected> arrays_of(const EncoderConfig& config) {
   return all;
 }
 
-// What says who sees whom in the place of a mask, or null: the encoder takes one.
+// The setting that defines the attention pattern instead of a mask, or null: the encoder takes a mask.
 const char* no_mask_with(const EncoderConfig& config) {
   using Attention = DenseConfig::Attention;
   if (dynamic_cast<const Seq2SeqConfig*>(&config) != nullptr) {
@@ -81,19 +81,19 @@ const char* no_mask_with(const EncoderConfig& config) {
   return dense->causal ? "causal, which says who sees whom" : nullptr;
 }
 
-// The tables that labels select rows of, by ETC's ids of distances; null: labels only mask.
+// The position tables whose rows are selected by labels with ETC's ids of distances; null: labels only mask.
 const PositionConfig* labelled_positions(const EncoderConfig& config) {
   const auto* const dense = dynamic_cast<const DenseConfig*>(&config);
   const bool labelled = dense != nullptr && dense->relative_positions == PositionConfig::Method::etc;
   return labelled ? dense : nullptr;
 }
 
-// Throws Error where the encoder cannot take a mask.
+// Throws Error if the encoder cannot take a mask.
 void check_mask(const std::string& where, const EncoderConfig& config) {
   if (const char* const instead = no_mask_with(config)) {
     fail(where, "expected none with {} (leave it out, and give sequences without padding)", instead);
   }
-  constexpr std::int64_t kMostClip = (sparse::kMasked - 1) / 2;  // 2k+1 ids in a byte, beside the one that masks
+  constexpr std::int64_t kMostClip = (sparse::kMasked - 1) / 2;  // 2k+1 ids in a byte, in addition to the masked id
   const PositionConfig* const positions = labelled_positions(config);
   if (positions != nullptr && positions->relative_clip > kMostClip) {
     fail(where,
@@ -163,7 +163,7 @@ Buffer<std::uint8_t> EncodeInputs::self_labels(const std::int32_t* mask) const {
   const auto* const dense = dynamic_cast<const DenseConfig*>(&*config_);
   const std::int64_t window = dense != nullptr ? dense->local_radius : 0;
   const std::int64_t radius = window > 0 ? window : length_ - 1, W = 2 * radius + 1;
-  // Labels take the place of the ids that the encoder makes of distances, so they must be those ids.
+  // Labels replace the ids that the encoder computes from distances, so they must equal those ids.
   const PositionConfig* const positions = labelled_positions(*config_);
   Buffer<std::uint8_t> labels(length_ * W, Purpose::labels);
   for (std::int64_t i = 0; i < length_ * W; ++i) {
@@ -205,7 +205,7 @@ EncoderInput EncodeInputs::example(std::int64_t b) const {
     } else if (array.pairs == nullptr) {
       input.labels.l2l = self_labels(all.data() + b * size);
     } else {
-      // An array without elements (no global tokens) was given all the same: null would mean it was not.
+      // An array without elements (no global tokens) was still given: null would mean that it was absent.
       static constexpr std::int32_t kNothing = 0;
       masks.*array.pairs = all.empty() ? &kNothing : all.data() + b * size;
     }

@@ -1,4 +1,4 @@
-// The inputs of `etc encode`: padded arrays in one HDF5 group, as the reference model takes them.
+// The inputs of `etc encode`: padded arrays in one HDF5 group, in the form of the reference model's inputs.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,31 @@ namespace etc::cli {
 //   {l2l,l2g,g2g,g2l}_relative_att_ids  same shapes                             absent: no relative attention
 // An encoder without global tokens has no array of them, and one mask:
 //   self_att_mask [B, L, L]                                                     absent: everything visible
-// One that says itself who sees whom (BigBird, Performer, causal, an encoder-decoder) takes none.
+// An encoder that defines its own attention pattern (BigBird, Performer, causal, an encoder-decoder) takes no mask.
 class EncodeInputs {
  public:
-  // Throws Error naming file and array on everything data::read_arrays refuses, on shapes that do not fit, and on a
-  // self_att_mask that the model has no use for or no room for.
+  // Throws Error naming file and array for everything that data::read_arrays refuses, for shapes that do not match, and
+  // for a self_att_mask that the model cannot use, or whose relative ids do not fit into a byte.
   EncodeInputs(const std::filesystem::path& path, const EncoderConfig& config);
 
   std::int64_t batch() const { return batch_; }      // B
   std::int64_t length() const { return length_; }    // L
-  std::int64_t globals() const { return globals_; }  // G; 0 where the encoder has none
+  std::int64_t globals() const { return globals_; }  // G; 0 if the encoder has no global tokens
 
-  // Example b alone, padding and packing included. Throws Error naming the example when masks, ids and the model's
+  // Example b alone, with padding and packing. Throws Error naming the example when masks, ids and the model's
   // configuration contradict each other (etc-core 2.2, rules 8-10).
   EncoderInput example(std::int64_t b) const;
 
  private:
   const data::NumericArray* find(const std::string& name) const;
   std::int64_t size_of(char letter) const;
-  // Of a mask [L, L]: [L, W], ids of distances (sparse/labels/relative_ids.h) where they select rows of tables, else 0.
+  // Labels [L, W] for a mask [L, L]: ids of distances (sparse/labels/relative_ids.h) if they select rows of tables,
+  // else 0.
   Buffer<std::uint8_t> self_labels(const std::int32_t* mask) const;
 
   std::string where_;
   const ModelConfig config_;
-  std::int64_t radius_ = 0, relative_labels_ = 0;  // of the local window, R; an ETC's
+  std::int64_t radius_ = 0, relative_labels_ = 0;  // of an ETC: of the local window; R
   std::int64_t batch_ = 0, length_ = 0, globals_ = 0;
   std::map<std::string, data::NumericArray> arrays_;
 };

@@ -35,7 +35,7 @@ class StatesOutput {
 
 class JsonOutput final : public StatesOutput {
  public:
-  // array: one of all texts instead of a line each.
+  // array: one array of all texts instead of one line per text.
   JsonOutput(const EncodeTextOptions& options, bool array)
       : array_(array), states_(options.states), output_(options.output) {}
 
@@ -55,7 +55,7 @@ class JsonOutput final : public StatesOutput {
 };
 
 // A file of format 1.0 (numpy.lib.format): magic, length of the header, the header padded to 64 bytes, the numbers. The
-// header says how many rows there are, so the numbers are collected first.
+// header contains the number of rows, so the numbers are collected first.
 void write_npy(const std::string& path, const std::string& type, const std::string& shape, const std::string& bytes) {
   std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   constexpr std::size_t kBefore = 10, kAlignment = 64;
@@ -146,7 +146,7 @@ std::unique_ptr<StatesOutput> open_output(const TextEncoder& encoder, const Enco
   fail_usage(kWhere, "--output {}: expected -, or a name that ends in .jsonl, .json, .npy or .h5", options.output);
 }
 
-// A line's text and id.
+// The text and id of a line.
 std::pair<std::string, std::string> text_of(const Json& line, std::int64_t number, const std::string& place) {
   if (line.is_string()) return {line.get<std::string>(), std::to_string(number)};
   const auto text = line.is_object() ? line.find("text") : line.end();
@@ -157,13 +157,13 @@ std::pair<std::string, std::string> text_of(const Json& line, std::int64_t numbe
   return {text->get<std::string>(), id->is_string() ? id->get<std::string>() : json_line(*id)};
 }
 
-constexpr std::size_t kTextsOfProcess = 4;  // of a window
+constexpr std::size_t kTextsOfProcess = 4;  // per window
 
 struct Text {
   std::string text, id, place;
 };
 
-// What an output needs of an encoded text, from one process to another.
+// Serialises the parts of an encoded text needed for output, to send them to another process.
 void put(const EncodedText& text, const std::string& states, prepare::ByteWriter& out) {
   const StateRows rows = state_rows(text, states);
   out.put(text.token_ids);
@@ -189,15 +189,15 @@ EncodedText take_encoded(const std::string& states, prepare::ByteReader& in) {
   return text;
 }
 
-// Texts as they come, encoded in windows of which each process does a share.
+// Encodes texts in windows, of which each process computes a share.
 class TextWindows {
  public:
   using Take = std::function<void(const std::string& id, const EncodedText& text)>;
-  // take: gets every text in order, in the first process.
+  // take: receives every text in order, in the first process.
   TextWindows(const TextEncoder& encoder, std::string states, Take take = nullptr)
       : encoder_(encoder), states_(std::move(states)), take_(std::move(take)) {}
 
-  // most: texts of a window.
+  // most: texts per window.
   void add(Text text, std::size_t most) {
     window_.push_back(std::move(text));
     if (window_.size() == (processes().size() == 1 ? 1 : most)) flush();
@@ -215,7 +215,7 @@ class TextWindows {
 
   void finish() { from_first(processes(), ""); }
 
-  // Of another process than the first, until that one's finish().
+  // For all processes but the first, until the first one calls finish().
   void help() {
     for (std::string sent = from_first(processes(), ""); !sent.empty(); sent = from_first(processes(), "")) {
       window_.clear();
@@ -249,7 +249,7 @@ class TextWindows {
       const Text& text = window_[static_cast<std::size_t>(i)];
       first ? take_(text.id, encode(text)) : put(encode(text), states_, own);
     }
-    auto next = static_cast<std::size_t>(mine.end);  // in the first process, whose texts come first
+    auto next = static_cast<std::size_t>(mine.end);  // only in the first process, whose texts come first
     for (const std::string& theirs : collect(processes(), own.text())) {
       for (prepare::ByteReader in(theirs); !in.at_end();) take_(window_[next++].id, take_encoded(states_, in));
     }
@@ -283,7 +283,7 @@ void encode_texts(const TextEncoder& encoder, const EncodeTextOptions& options) 
     data::ByteStream stream(input);
     data::RecordSlicer lines(stream, data::RecordLayout::lines);
     data::RecordSlice slice;
-    // Whoever writes to a stream may wait for the states of one text before the next.
+    // The writer of a stream may wait for the states of one text before it sends the next.
     const std::size_t most =
         prepare::is_stream(input) ? 1 : kTextsOfProcess * static_cast<std::size_t>(processes().size());
     try {

@@ -58,7 +58,7 @@ std::vector<profiler::Row> EncoderCall::count(const EncoderInput& input) {
   profiler::stop();
   std::vector<profiler::Row> work = profiler::rows();
   if (mode_ == CallMode::infer) return work;
-  // The update is not run for it: it would read and write every number.
+  // The update is not run for counting: it would read and write every number.
   work.push_back({kNorm, 1, 0, {0, 4 * gradient_numbers()}});
   work.push_back({kUpdate, 1, 0, {0, 28 * gradient_numbers()}});
   return work;
@@ -77,7 +77,7 @@ void EncoderCall::forward_backward(const EncoderInput& input) {
     return;
   }
   if (mode_ == CallMode::infer) return;
-  // Any gradient will do; its size has no influence on the time.
+  // Any gradient will do; its values have no influence on the time.
   for (Var* var : {&states.long_states, &states.global_states}) {
     if (!var->defined()) continue;
     const Tensor gradient = Tensor::empty(var->value().shape(), Purpose::activations);
@@ -88,7 +88,7 @@ void EncoderCall::forward_backward(const EncoderInput& input) {
   tape.backward();
 }
 
-// A target of as many tokens, all the same: labels have no influence on time or memory.
+// A target with as many tokens, all equal: labels have no influence on time or memory.
 void EncoderCall::decode(Tape& tape, const EncoderInput& input, const Var& states, const ForwardOptions& options) {
   const std::vector<std::int32_t> target(input.token_ids.size(), Seq2SeqConfig::kEndOfSentence);
   const Var rows =

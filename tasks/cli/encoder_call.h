@@ -1,4 +1,4 @@
-// One call of a freshly drawn model on random tokens: what `etc benchmark` measures and forecasts.
+// One call of a randomly initialised model on random tokens: measured and forecast by `etc benchmark`.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ namespace etc::cli {
 
 enum class CallMode { infer, train };
 
-// infer: a forward pass. train: forward, backward, one AdamW update. Of an encoder-decoder, encoder and decoder, which
-// reads a target of as many tokens as the source has, with the loss over the vocabulary.
+// infer: a forward pass. train: forward, backward, one AdamW update. For an encoder-decoder: encoder and decoder, which
+// reads a target with as many tokens as the source, and the loss over the vocabulary.
 class EncoderCall {
  public:
   // Parameters have no values yet.
   EncoderCall(const EncoderConfig& model, CallMode mode, InferenceTypes types);
 
-  // Before run(); device: where it computes.
+  // Call before run(); device: the one that computes.
   void initialize(Device device);
   void run(const EncoderInput& input);
 
-  // Within count_memory() and in the place of initialize(): the ledger's peak is that of one call after a first one,
-  // and so is the work returned, per operator and without times. Takes the profiler.
+  // Within count_memory() and instead of initialize(): the ledger's peak is that of a call after a first one, and the
+  // returned work per operator (without times) is that of the same call. Uses the profiler.
   std::vector<profiler::Row> count(const EncoderInput& input);
 
  private:
@@ -42,11 +42,11 @@ class EncoderCall {
   InferenceTypes types_;
   ParameterSet parameters_;
   std::unique_ptr<Encoder> encoder_;
-  std::unique_ptr<Seq2SeqDecoder> decoder_;  // of an encoder-decoder
+  std::unique_ptr<Seq2SeqDecoder> decoder_;  // only for an encoder-decoder
   Optimizer optimizer_;
 };
 
-// Of all threads of this process.
+// CPU time of all threads of this process.
 double processor_seconds();
 
 }  // namespace etc::cli

@@ -1,4 +1,4 @@
-// etc eval: the task's metrics, of a model over prepared data or of a prediction file over gold answers.
+// etc eval: the task's metrics, from a model on prepared data or from a prediction file compared with gold answers.
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
@@ -91,7 +91,7 @@ std::string number_text(const Json& value) {
   return value.is_number_integer() ? json_line(value) : fmt::format("{:.6g}", value.get<double>());
 }
 
-// What a prediction file of translations, say, is scored with besides gold files.
+// Further inputs for scoring a prediction file besides gold files, for example for translations.
 ScoreOptions score_options(const EvalOptions& options, const TaskKind& kind) {
   ScoreOptions given{options.given->value("task", Json::object()), options.baseline};
   for (const auto& [name, value] : given.keys.items()) {
@@ -116,8 +116,8 @@ Json scores_of(const EvalOptions& options, const TaskKind& kind) {
                                    : kind.score_with_odds(options.predictions, gold, options.null_odds);
 }
 
-// The official scores of a prediction file: the metrics, then what was counted and, in words, how; tables only in the
-// output file.
+// Prints the official scores of a prediction file: the metrics, then the counts and how they were made; tables go only
+// to the output file.
 void score_file(const EvalOptions& options) {
   if (options.task.empty()) fail_usage("etc eval", "--predictions needs --task, the task of the prediction file");
   const TaskKind& kind = task_kind(options.task);
@@ -152,7 +152,7 @@ void evaluate(const EvalOptions& options) {
     if (options.compute != kDefaultCompute || options.scores != kDefaultScores || options.device != kDefaultDevice)
       fail_usage("etc eval", "--compute, --scores and --device go with --model: a file is only scored");
     if (processes().first()) score_file(options);
-    from_first(processes(), "");  // scores are counted by one process
+    from_first(processes(), "");  // one process computes the scores
     return;
   }
   if (!options.null_odds.empty()) fail_usage("etc eval", "--null-odds goes with --predictions");

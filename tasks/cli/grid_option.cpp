@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostSeeds = 10'000;
 
-// What a grid may vary: keys with one value each. Data are not settings, and seeds have an option of their own.
+// Keys that a grid may vary: those with a single value. Data are not settings, and seeds have an option of their own.
 bool may_vary(const ConfigKey& key) {
   return key.section != "data" && key.field.kind != FieldKind::texts && key.path() != "training.seed" &&
          key.path() != "task.name" && key.path() != "model.kind";
@@ -51,7 +51,7 @@ GridAxis axis_of(const std::string& word) {
   GridAxis axis{key.section, key.field.name, {}, {}};
   for (std::string value : split_commas(word.substr(equals + 1))) {
     axis.values.push_back(option_value(key.field, {value}));
-    std::replace(value.begin(), value.end(), '/', '_');  // it names a folder
+    std::replace(value.begin(), value.end(), '/', '_');  // because it becomes a folder name
     if (std::find(axis.words.begin(), axis.words.end(), value) != axis.words.end()) {
       fail_usage("--grid", "{} is there twice for {}", value, axis.name);
     }

@@ -13,7 +13,7 @@ struct GridOption {
   bool given = false;  // one of the two options was
 };
 
-// Declares both options. Their UsageErrors say which key or value was meant wrongly.
+// Declares both options. Their UsageErrors name the invalid key or value.
 std::shared_ptr<GridOption> add_grid_option(const Command& command);
 
 }  // namespace etc::cli

@@ -12,7 +12,7 @@ void add_inference_options(const Command& command, InferenceOptions& options) {
   add_score_option(command, options.scores);
   add_profile_option(command, options.profile);
   add_device_option(command, options.device);
-  // Without the flag such data are refused (open_dataset).
+  // Without the flag incomplete data are refused (open_dataset).
   command.flag("--allow-incomplete", options.allow_incomplete, kAllowIncompleteHelp);
   add_memory_option(command, options.memory_limit,
                     "choose how many tokens are in memory at a time, with the same results");
@@ -21,7 +21,7 @@ void add_inference_options(const Command& command, InferenceOptions& options) {
 
 void require_task(const char* where, const std::string& task, const Json& task_section) {
   if (task.empty() || task == task_name(task_section)) return;
-  task_kind(task);  // may be no task at all
+  task_kind(task);  // reports an unknown task
   fail_usage(where, "--task {}: the model is one of {}", task, task_name(task_section));
 }
 

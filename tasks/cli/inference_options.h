@@ -1,4 +1,4 @@
-// The options of the commands that run a trained model: where and how it computes, and which data it takes.
+// The options of the commands that run a trained model: device, number types, memory, and which data are accepted.
 #pragma once
 
 #include <string>
@@ -21,13 +21,13 @@ struct InferenceOptions {
   ProfileOption profile;
 };
 
-// options outlives the command's run.
+// options must outlive the command's run.
 void add_inference_options(const Command& command, InferenceOptions& options);
 
-// Throws UsageError unless the model's section task is of this task; empty: any.
+// Throws UsageError unless the model's section task names this task; empty: any.
 void require_task(const char* where, const std::string& task, const Json& task_section);
 
-// Throws UsageError on a given key of section task that says nothing for this model.
+// Throws UsageError for a given key of section task that has no effect for this model.
 void refuse_unread_keys(const char* where, const Json& given, const Task& task);
 
 }  // namespace etc::cli

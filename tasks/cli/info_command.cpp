@@ -1,4 +1,4 @@
-// etc info: what a run, a model directory or any file that the program writes holds.
+// etc info: describes a run, a model directory or any file that the program writes.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -43,7 +43,8 @@ Known are the folders of runs, models, exported models and other programs' model
 metrics, reports, n-best answers, predictions of OpenKP and other JSON lines (*.jsonl), weights and the state of a run (*.safetensors), prepared data, hidden states and other arrays (*.h5), tables
 (*.csv) and TensorBoard events.)";
 
-// Which part of the model a tensor belongs to, by its name: ours (etc-core 12), or PyTorch's, with dots between the parts.
+// The part of the model that a tensor belongs to, by its name: our names (etc-core 12), or PyTorch's, with dots between
+// the parts.
 const char* group_of(std::string name) {
   std::replace(name.begin(), name.end(), '.', '/');
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
@@ -85,7 +86,7 @@ void print_encoder_groups(const EncoderConfig& config) {
   print_groups(tensors);
 }
 
-// Each key of a section on a line; those of an object within it behind its name.
+// Each key of a section on its own line; keys of a nested object are prefixed by the object's name.
 void print_keys(const std::string& prefix, const Json& object) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_object() && !value.empty()) {
@@ -113,7 +114,7 @@ bool is_configuration(const Json& json) {
   return false;
 }
 
-// Our own config.json has a section "model"; anything else is taken for a foreign etc_config.json.
+// Our own config.json has a section "model"; anything else is read as a foreign etc_config.json.
 ModelConfig read_config(const std::filesystem::path& path) {
   const Json json = read_json_file(path);
   const bool own = json.is_object() && json.contains("model");
@@ -138,7 +139,7 @@ std::vector<std::pair<std::string, std::int64_t>> sizes_in(const TensorFileReade
   return tensors;
 }
 
-// How far a run was when it wrote this checkpoint.
+// Prints how far the run was when it wrote this checkpoint.
 void print_progress(const std::filesystem::path& checkpoint) {
   const RunProgress progress = read_run_progress(checkpoint);
   print_entry("step", grouped(progress.step));
@@ -169,7 +170,7 @@ void describe_run(const std::filesystem::path& folder) {
   for (const auto& [section, content] : config.items()) print_section(section, content);
 }
 
-// What `etc convert --to` writes, and published checkpoints of the same form: weights beside an etc_config.json.
+// Output of `etc convert --to`, and published checkpoints of the same form: weights beside an etc_config.json.
 void describe_export(const std::filesystem::path& folder) {
   const ModelConfig config = read_config(folder / "etc_config.json");
   const auto source = convert::open_tensors(folder);
@@ -182,7 +183,7 @@ void describe_export(const std::filesystem::path& folder) {
   print_groups(tensors);
 }
 
-// A model as others keep it, such as the BERT that `etc convert --to bert` writes: its own configuration and tensors.
+// A model in a foreign format, such as the BERT that `etc convert --to bert` writes: its own configuration and tensors.
 void describe_foreign(const std::filesystem::path& folder, const Json& config) {
   const auto source = convert::open_tensors(folder);
   std::vector<std::pair<std::string, std::int64_t>> tensors;
@@ -269,7 +270,7 @@ void describe_h5(const std::filesystem::path& path) {
   }
 }
 
-// Peak memory and time of one call against the length, with residual scores as the configuration has them.
+// Peak memory and time of one call by length, with residual scores as configured.
 void print_forecast(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path) && path.extension() != ".json") {
     fail_usage("etc info", "--forecast: expected the folder of a run or a model, or a configuration (*.json), got {}",
@@ -279,7 +280,7 @@ void print_forecast(const std::filesystem::path& path) {
   SweepOptions sweep;
   sweep.model = read_config(std::filesystem::is_directory(path) ? path / "config.json" : path);
   sweep.lengths = {512, 1024, 2048, 4096, 8192, 16384};
-  const std::int64_t positions = sweep.model->max_absolute_position_embeddings;  // 0: any length will do
+  const std::int64_t positions = sweep.model->max_absolute_position_embeddings;  // 0: any length is valid
   std::erase_if(sweep.lengths, [&](std::int64_t length) { return positions > 0 && length > positions; });
   if (sweep.lengths.empty()) sweep.lengths = {positions};
   sweep.residual = {!sweep.model->use_residual_attention ? "off" : sweep.model->use_running_mean ? "mean" : "sum"};

@@ -11,7 +11,7 @@ namespace etc::cli {
 
 namespace {
 
-// "accuracy 0.5, loss 1.2": the numbers of a line of metrics, without when and how fast.
+// "accuracy 0.5, loss 1.2": the numbers of a line of metrics, without time and speed.
 std::string values_text(const Json& line) {
   std::string text;
   for (const auto& [key, value] : line.items()) {
@@ -36,7 +36,7 @@ void print_metrics(const std::map<std::string, MetricLines>& kinds) {
   }
 }
 
-// Lines that each hold a list: so many, of which lengths, and the first.
+// Lines that are lists: how many, their lengths, and the first one.
 struct ListLines {
   std::int64_t count = 0;
   std::size_t shortest = 0, longest = 0;
@@ -61,7 +61,7 @@ struct ListLines {
   }
 };
 
-// What the lines of a file are.
+// Classifies the lines of a file.
 class LineKinds {
  public:
   void add(const std::string& text) {
@@ -96,7 +96,7 @@ class LineKinds {
       print_entry("metrics of a run", path);
       print_metrics(metrics_);
     }
-    if (fault_lines_ > 0 || all_ == 0) {  // the report of a preparation without a fault is empty
+    if (fault_lines_ > 0 || all_ == 0) {  // the report of a preparation without faults is empty
       print_entry("report of a preparation", path);
       print_entry("faults", grouped(fault_lines_));
       for (const auto& [code, count] : faults_) print_entry("  " + code, grouped(count));

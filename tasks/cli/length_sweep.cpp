@@ -30,7 +30,7 @@ namespace {
 constexpr double kMegabyte = 1e6;
 constexpr std::int64_t kWarmUp = 512;                                         // long tokens
 constexpr std::int64_t kShortestSlice = 64;                                   // long tokens
-constexpr std::string_view kFirstColumns = "kind,long_tokens,global_tokens";  // of every CSV of a benchmark
+constexpr std::string_view kFirstColumns = "kind,long_tokens,global_tokens";  // common to all CSV files of a benchmark
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -42,7 +42,7 @@ struct Forecast {
   std::vector<profiler::Row> work;
 };
 
-// After a slice of the model has run: what the process holds beside its buffers is there then.
+// Call after a slice of the model has run: by then the process holds its memory beside the buffers.
 Forecast forecast_call(const SweepOptions& options, const EncoderConfig& model, ComputeType compute, SliceInput input) {
   Forecast forecast;
   if (options.device == Device::cpu) forecast.memory.beside = bytes_beside_buffers();
@@ -60,7 +60,7 @@ bool fits(const SweepOptions& options, const ProcessMemory& forecast) {
   return options.memory_limit == 0 || forecast.peak() <= options.memory_limit;
 }
 
-// The longest input below `length`, which does not fit, that does; by bisection over whole blocks.
+// The longest input that fits, below `length`, which does not; by bisection over whole blocks.
 std::int64_t longest_that_fits(const SweepOptions& options, const EncoderConfig& model, ComputeType compute,
                                std::int64_t length) {
   std::int64_t good = 0, bad = (length + options.tokens_per_global - 1) / options.tokens_per_global;  // blocks
@@ -73,7 +73,7 @@ std::int64_t longest_that_fits(const SweepOptions& options, const EncoderConfig&
   return good * options.tokens_per_global;
 }
 
-// The slice for calls of `length`; a shorter one where the memory limit has no room for it.
+// The slice for calls of `length`; a shorter one if that does not fit into the memory limit.
 SliceInput slice_that_fits(const SweepOptions& options, const EncoderConfig& model, ComputeType compute,
                            std::int64_t length) {
   SliceInput slice = slice_input(length, options.tokens_per_global);
@@ -84,7 +84,7 @@ SliceInput slice_that_fits(const SweepOptions& options, const EncoderConfig& mod
   return slice;
 }
 
-// rates: of slices measured already.
+// rates: of slices already measured.
 SweepRow forecast_row(const SweepOptions& options, const std::string& residual, ComputeType compute,
                       std::int64_t length, std::map<SliceInput, OperatorRates>& rates) {
   ModelConfig model = model_with_scores(options.model, residual);
@@ -97,7 +97,7 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   row.residual = residual;
   row.compute = compute;
   row.length = length;
-  // As random_input() makes them: an encoder that reads no structure has no global tokens.
+  // As in random_input(): an encoder that reads no structure has no global tokens.
   row.globals = model->has_global_tokens() ? (length + options.tokens_per_global - 1) / options.tokens_per_global : 0;
   const SliceInput input{length, options.tokens_per_global};
   Forecast forecast = forecast_call(options, *model, compute, input);
@@ -117,7 +117,7 @@ std::string point_text(const std::string& residual, ComputeType compute, std::in
   return fmt::format("L={} {} {}", length, residual, compute_type_name(compute));
 }
 
-// Progress in calls, since a single one of a long input takes minutes.
+// Progress is counted in calls, since a single call with a long input takes minutes.
 class CallProgress {
  public:
   explicit CallProgress(std::int64_t calls) : progress_("benchmark", calls, "calls") {}
@@ -147,14 +147,15 @@ class CallProgress {
 
 void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progress) {
   progress.begin_point(point_text(row.residual, row.compute, row.length));
-  release_unused_memory();  // a row's peak is its own, not that of the rows before it
+  release_unused_memory();  // so that a row's peak does not include memory of earlier rows
   ModelConfig model = model_with_scores(options.model, row.residual);
   model->grad_checkpointing_period = row.period;
   const EncoderInput input = random_input(*model, row.length, options.tokens_per_global);
   EncoderCall call(*model, options.mode, {row.compute, options.scores});
   call.initialize(options.device);
-  // Makes what is made once: packed weights, moments. A median is to know nothing of fresh memory either; for a single
-  // call, which tells the memory of a long input, half the time is worth more.
+  // Does one-time work: packing weights, allocating moments. A median of repeats should not include page faults of
+  // fresh memory either, so the first call has full length. For a single call, used to measure the memory of long
+  // inputs, saving half the time is more important.
   const std::int64_t first = options.repeats > 1 ? row.length : std::min(row.length, kWarmUp);
   call.run(random_input(*model, first, options.tokens_per_global));
   progress.end_call();
@@ -189,7 +190,7 @@ double megabytes(std::int64_t bytes) {
   return static_cast<double>(bytes) / kMegabyte;
 }
 
-// Bytes by purpose as the table splits them.
+// Bytes by purpose, as split in the table.
 const std::array<std::int64_t, kPurposeCount>& split_of(const SweepRow& row) {
   return (measured(row) ? row.memory : row.forecast).buffers.at_peak;
 }
@@ -208,13 +209,13 @@ std::vector<int> used_purposes(const std::vector<SweepRow>& rows) {
   return used;
 }
 
-// What a line of a picture stands for: "sum", "sum bf16".
+// The kind of a line in the plot: "sum", "sum bf16".
 std::string row_kind(const SweepRow& row) {
   if (row.compute == ComputeType::fp32) return row.residual;
   return row.residual + " " + compute_type_name(row.compute);
 }
 
-// What the memory limit did to a row.
+// A note on the effect of the memory limit on a row.
 std::string limit_note(const SweepRow& row) {
   if (!row.fits) {
     return row.longest > 0 ? fmt::format("  does not fit; L = {} does", row.longest) : "  does not fit at any length";
@@ -236,7 +237,8 @@ constexpr const char* kPictureStyle =
     "set key outside right top\nset border 31\nset logscale x 2\nset logscale y\nset mytics 10\n"
     "set grid xtics ytics mytics linecolor rgb '#909090', linecolor rgb '#d8d8d8'\n";
 
-// A colour for each kind of residual scores (told apart with any kind of colour vision), a dash for each number type.
+// A colour for each kind of residual scores (distinguishable with colour-vision deficiency), a dash pattern for each
+// number type.
 std::string line_style(const SweepRow& row) {
   const char* const colour = row.residual == "off" ? "#000000" : row.residual == "sum" ? "#0072B2" : "#D55E00";
   const char* const dash = row.compute == ComputeType::fp32   ? "solid"
@@ -245,7 +247,7 @@ std::string line_style(const SweepRow& row) {
   return fmt::format("linewidth 3 linecolor rgb '{}' dashtype {}", colour, dash);
 }
 
-// What was measured: "one training step, 12 layers, H 768, cpu, 2 threads".
+// A description of the measurement: "one training step, 12 layers, H 768, cpu, 2 threads".
 std::string measured_text(const SweepOptions& options) {
   const char* const call = options.mode == CallMode::train ? "one training step" : "one call of inference";
   std::string text =
@@ -254,7 +256,7 @@ std::string measured_text(const SweepOptions& options) {
   return text + fmt::format(", {} {}", thread_count(), thread_count() == 1 ? "thread" : "threads");
 }
 
-// gnuplot's commands for one picture from the CSV: a line per kind of residual scores and number type.
+// gnuplot commands for one plot from the CSV: a line per kind of residual scores and number type.
 std::string plot_text(const SweepOptions& options, const std::vector<SweepRow>& rows, const Picture& picture) {
   std::string script =
       fmt::format("set title '{} of {}'\nset ylabel '{}'\nplot ", picture.title, measured_text(options), picture.axis);
@@ -269,7 +271,7 @@ std::string plot_text(const SweepOptions& options, const std::vector<SweepRow>& 
   return script + "\n";
 }
 
-// Both pictures, for people who draw them again.
+// Both plots, for users who want to redraw them.
 std::string gnuplot_script(const SweepOptions& options, const std::vector<SweepRow>& rows) {
   std::string script = kPictureStyle;
   for (const Picture& picture : kPictures) {
@@ -278,8 +280,8 @@ std::string gnuplot_script(const SweepOptions& options, const std::vector<SweepR
   return script;
 }
 
-// What gnuplot draws, taken from its standard output, so that a picture is written like every other file. The folder
-// and the commands go through the environment: no character of them means anything to the shell.
+// The output of gnuplot, taken from its standard output, so that a plot is written like every other file. The folder
+// and the commands are passed in the environment, so that no character of them is interpreted by the shell.
 std::string draw(const std::string& commands, const std::filesystem::path& folder) {
   ::setenv("ETC_BENCHMARK_FOLDER", folder.c_str(), 1);
   ::setenv("ETC_BENCHMARK_PLOT", commands.c_str(), 1);

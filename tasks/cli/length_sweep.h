@@ -1,4 +1,4 @@
-// Time and memory of one encoder call against the sequence length: what `etc benchmark` measures and forecasts.
+// Time and memory of one encoder call as a function of the sequence length: measured and forecast by `etc benchmark`.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct SweepOptions {
   ScoreType scores = ScoreType::int32;                     // of inference
   std::int64_t tokens_per_global = 16;                     // G = L / this, rounded up
   Device device = Device::cpu;
-  std::int64_t repeats = 3;       // timed, after one call that is not
+  std::int64_t repeats = 3;       // timed, after one untimed call
   std::int64_t memory_limit = 0;  // bytes of the process, or of the device; 0: none
 };
 
@@ -34,8 +34,8 @@ struct SweepRow {
   ComputeType compute = ComputeType::fp32;
   std::int64_t length = 0;       // L
   std::int64_t globals = 0;      // G
-  std::int64_t period = 0;       // of gradient checkpointing; 1 where only that fits into the memory limit
-  bool fits = true;              // into the memory limit; else only forecast, and
+  std::int64_t period = 0;       // of activation checkpointing; 1 if only that fits into the memory limit
+  bool fits = true;              // into the memory limit; otherwise only forecast, and
   std::int64_t longest = 0;      // the longest L that fits, a multiple of tokens_per_global; 0: none
   ProcessMemory forecast;        // expected peak of one call, weights included (nn/count_memory.h)
   Seconds forecast_seconds;      // expected time of one call (time_forecast.h)
@@ -47,26 +47,26 @@ struct SweepRow {
 // The model with residual scores "off", "sum" or "mean"; not validated.
 ModelConfig model_with_scores(ModelConfig model, const std::string& residual);
 
-// One row for each kind of scores, number type and length, with memory and time as forecast. Random tokens in blocks of
-// tokens_per_global, each with its global token; weights freshly drawn. With a memory limit, training turns to
-// checkpointing every layer where nothing else fits. Takes the profiler.
+// One row for each kind of scores, number type and length, with forecast memory and time. Inputs are random tokens in
+// blocks of tokens_per_global, each with its global token; weights are randomly initialised. With a memory limit,
+// training uses checkpointing of every layer if nothing else fits. Uses the profiler.
 std::vector<SweepRow> forecast_lengths(const SweepOptions& options);
 
-// The same rows, those that fit, measured.
+// Adds measurements to the rows that fit.
 void measure_lengths(const SweepOptions& options, std::vector<SweepRow>& rows);
 
-// Purposes are split as measured, or as forecast where nothing was measured.
+// The split by purpose is the measured one, or the forecast if nothing was measured.
 std::string sweep_table(const std::vector<SweepRow>& rows);
 std::string sweep_csv(const std::vector<SweepRow>& rows);
 
-// What write_sweep() writes.
+// The files written by write_sweep().
 inline constexpr const char* kSweepFiles[] = {"benchmark.csv", "benchmark.gnuplot", "time.svg", "memory.svg"};
 
-// Throws UsageError when the folder holds files of these names, but no benchmark.csv of an earlier benchmark.
+// Throws UsageError when the folder holds files with these names but no benchmark.csv of an earlier benchmark.
 void require_no_others(const std::filesystem::path& folder);
 
-// Writes benchmark.csv and benchmark.gnuplot into the folder and, where gnuplot is installed, time.svg and memory.svg,
-// whose titles say what the options measured. Returns what to tell of them. Throws Error when a file cannot be written or
+// Writes benchmark.csv and benchmark.gnuplot into the folder and, if gnuplot is installed, time.svg and memory.svg,
+// whose titles name the measured settings. Returns a message about them. Throws Error when a file cannot be written or
 // gnuplot fails.
 std::string write_sweep(const SweepOptions& options, const std::vector<SweepRow>& rows,
                         const std::filesystem::path& folder);

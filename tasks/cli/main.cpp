@@ -1,5 +1,5 @@
-// The program: picks the sub-command and turns what it throws into a message and an exit code
-// (0 success, 1 failure, 2 usage).
+// The program: selects the sub-command and converts its exceptions to a message and an exit code (0 success, 1 failure,
+// 2 usage).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,8 +20,8 @@
 
 namespace {
 
-// A descriptor 0, 1 or 2 that the caller closed would be given to the next file that is opened, and messages would go
-// into it. They are opened the wrong way round, so that using them is an error.
+// If the caller closed descriptor 0, 1 or 2, the next file to be opened would get it, and messages would be written
+// into that file. So closed ones are opened with the wrong access mode, which makes using them an error.
 void reserve_standard_descriptors() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) < 0) {
@@ -30,8 +30,8 @@ void reserve_standard_descriptors() {
   }
 }
 
-// Weights are read where they lie in their file (etc_core/checkpoint/input_file.h): of a file that another program has
-// shortened since, a page is gone, and the kernel sends this signal.
+// Weights are memory-mapped (etc_core/checkpoint/input_file.h). If another program has truncated the file since,
+// accessing a lost page raises this signal.
 void end_at_lost_page(int) {
   constexpr char kText[] =
       "etc: a file that is in use was shortened by another program (replace files of a model by mv, not by writing "
@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
   return program.run(argc, argv);
 }
 
-// Runs the command; what it throws becomes a message ("": none) and an exit code.
+// Runs the command; an exception becomes a message ("": none) and an exit code.
 int guarded_run(int argc, char** argv, std::string& message) {
   try {
     etc::require_supported_cpu();
@@ -80,7 +80,7 @@ int guarded_run(int argc, char** argv, std::string& message) {
     etc::flush_standard_output();
     return code;
   } catch (const etc::Interrupted&) {
-    throw;  // all processes throw it
+    throw;  // thrown in all processes
   } catch (const etc::UsageError& error) {
     message = error.what();
     return 2;
@@ -96,8 +96,8 @@ int guarded_run(int argc, char** argv, std::string& message) {
 
 int main(int argc, char** argv) {
   reserve_standard_descriptors();
-  // A reader that went away, and a file beyond the limit of its size, are errors with a message, not the end without a
-  // word.
+  // A reader that has gone, and a file beyond its size limit, are errors with a message instead of a silent end of the
+  // process.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   tell_of_lost_pages();
   etc::log::to_stderr();

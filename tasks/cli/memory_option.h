@@ -12,11 +12,11 @@ namespace etc::cli {
 // limit: as given, "8GB"; help: what the command does with it.
 void add_memory_option(const Command& command, std::string& limit, const std::string& help);
 
-// Bytes of the limit; 0: none was given. On the host it holds for all that looks at the memory there is, from here on
-// (machine_share.h). Throws UsageError for what is no size.
+// The limit in bytes; 0: none was given. On the host it applies from now on to all code that asks for the available
+// memory (machine_share.h). Throws UsageError if the text is not a size.
 std::int64_t take_memory_limit(const std::string& limit, Device device);
 
-// Says the peak of the process on standard error.
+// Prints the peak memory of the process on standard error.
 void log_peak_memory(Device device);
 
 }  // namespace etc::cli

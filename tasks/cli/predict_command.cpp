@@ -69,7 +69,8 @@ void check_paths(const PredictOptions& options) {
   paths.check();
 }
 
-// Records without a prediction. predictions: null where answers are wanted, and in another process than the first.
+// Returns the number of records without a prediction. predictions: null if answers are wanted, and in all processes but
+// the first.
 std::int64_t predict_raw(const PredictOptions& options, const Running& running, const prepare::Preparation& preparation,
                          Predictions* predictions) {
   const bool first = processes().first();
@@ -94,7 +95,7 @@ std::int64_t predict_raw(const PredictOptions& options, const Running& running, 
   return predictor.refused();
 }
 
-// One example with its prediction on standard output.
+// Prints one example with its prediction on standard output.
 void show_example(TaskModel& model, const data::RecordSlice& record, data::LoadedExample example,
                   const std::string& where) {
   const std::vector<data::LoadedExample> alone = {std::move(example)};
@@ -104,21 +105,21 @@ void show_example(TaskModel& model, const data::RecordSlice& record, data::Loade
   print("{}\n", model.task->show(record, alone[0].features, logits));
 }
 
-// The first of the prepared examples.
+// Prints the first prepared examples.
 void show_examples(const PredictOptions& options, TaskModel& model, const data::DatasetReader& reader) {
   for (std::int64_t i = 0; i < std::min(options.show, reader.size()); ++i) {
     show_example(model, {}, {i, i, reader.read(i)}, files_text(options.data));
   }
 }
 
-// The first records of the file, each with its prediction, on standard output.
+// Prints the first records of the file, each with its prediction, on standard output.
 void show_records(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation) {
   const std::string& input_file = options.input.front();
   data::ByteStream stream(input_file);
   const auto reader = preparation.open_records(stream);
   data::RecordSlice record;
   for (std::int64_t shown = 0; shown < options.show && reader->next(record);) {
-    data::RecordSlice copy = record;  // converting uses it up
+    data::RecordSlice copy = record;  // conversion consumes it
     prepare::Converted converted = preparation.convert_record(copy);
     if (converted.faults.rejected() || converted.faults.dropped()) continue;
     for (data::Example& example : converted.examples) {
@@ -137,7 +138,7 @@ bool writes_files(const PredictOptions& options) {
   return !options.output.empty() || !options.n_best_output.empty() || !options.null_odds_output.empty();
 }
 
-// Throws UsageError on options that do not go together.
+// Throws UsageError for invalid combinations of options.
 void check_options(const PredictOptions& options) {
   if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
   const auto standard = std::count(options.input.begin(), options.input.end(), data::kStandardInput);
@@ -160,7 +161,7 @@ void check_options(const PredictOptions& options) {
   check_paths(options);
 }
 
-// The prediction file beside those that the zip file has already, in the place of an earlier one of its name.
+// Adds the prediction file to the zip file, keeping its other files and replacing an earlier one of the same name.
 void add_to_submission(const PredictOptions& options, const std::string& name) {
   const fs::path zip = options.submission;
   convert::ZipContents files = fs::exists(zip) ? convert::read_zip(zip) : convert::ZipContents();
@@ -177,7 +178,7 @@ void check_submission(const PredictOptions& options, const Task& task) {
   }
 }
 
-// Throws UsageError where the task cannot show or predict what is given.
+// Throws UsageError if the task cannot show or predict the given input.
 void check_show(const PredictOptions& options, const Task& task) {
   if (!task.takes_whole_texts() && options.input.empty() && options.show > 0)
     fail_usage(kWhere, "--show needs --input: prepared data hold no text");

@@ -52,17 +52,17 @@ struct PrepareOptions {
   std::int64_t max_rejects = 0;
   std::int64_t learn_vocab = 0;  // pieces; 0: prepare
   bool learn_splitter = false, forecast = false;
-  std::vector<std::filesystem::path> sources;  // in the place of run.inputs
+  std::vector<std::filesystem::path> sources;  // used instead of run.inputs
   prepare::RunOptions run;
   std::map<std::string, std::string> settings;  // key → the option's text
-  std::string max_long_tokens;                  // the same of the task's own key for it
+  std::string max_long_tokens;                  // the same for the task's own key for this length
 };
 
-// A setting's option gives text; what is not meant as a word is JSON.
+// The value of a setting's option; text that is not meant as a string is JSON.
 Json parse_setting(const Field& setting, const std::string& text) {
   const Json usual = setting.default_value();
   if (usual.is_string()) return text;
-  // An integer beyond 64 bits is read as a float: the message shows what was typed.
+  // An integer beyond 64 bits would be read as a float: the message shows what was typed.
   try {
     const Json value = parse_json(text, setting.option_name());
     if (!value.is_null() && has_kind(setting, value)) return value;
@@ -80,13 +80,13 @@ const Field* length_setting(const prepare::PreparationKind& kind) {
   return nullptr;
 }
 
-// The key that says how many long tokens an example may have: one idea, spelled as each published preparation does.
+// The key for the most long tokens of an example: every published preparation has its own name for it.
 const Field& length_setting(const prepare::PreparationKind& kind, const std::string& task) {
   if (const Field* setting = length_setting(kind)) return *setting;
   fail_usage("etc prepare", "{} is no option of task {}", kMaxLongTokens, task);
 }
 
-// The same key in a configuration file.
+// The same for the key in a configuration file.
 void take_length_key(Json& settings, const prepare::PreparationKind& kind, const PrepareOptions& options) {
   constexpr const char* kKey = "max_long_tokens";
   if (!settings.is_object() || !settings.contains(kKey)) return;
@@ -123,7 +123,7 @@ Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions
   return with_overrides(kind, std::move(settings), given, "etc prepare");
 }
 
-// A device or a FIFO.
+// Whether the output is a device or a FIFO.
 bool is_special(const std::filesystem::path& output) {
   std::error_code ignored;
   const auto type = std::filesystem::status(output, ignored).type();
@@ -137,7 +137,7 @@ void add_inputs(const PrepareOptions& options, CommandPaths& paths) {
   for (const auto& target : options.run.targets) paths.reads_or_standard_input("--target", target);
 }
 
-// --source and --target of tasks that read parallel texts, --input of the others.
+// Takes --source and --target for tasks that read parallel texts, --input for the others.
 void take_inputs(PrepareOptions& options, const std::string& task, const prepare::PreparationKind& kind) {
   if (kind.inputs == prepare::InputKind::files) {
     if (options.sources.empty() && options.run.targets.empty()) return;
@@ -180,7 +180,7 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
   }
 }
 
-// `--learn-vocab`: the inputs' texts make the output; any task that has such texts knows how to read them.
+// `--learn-vocab`: learns a vocabulary from the inputs' texts; any task with such texts can read them.
 void learn_vocabulary(PrepareOptions& options) {
   if (!options.vocab.empty()) fail_usage("etc prepare", "--learn-vocab writes a vocabulary: expected no --vocab");
   const std::string task = options.task.empty() ? "pretrain" : options.task;
@@ -202,7 +202,7 @@ void learn_vocabulary(PrepareOptions& options) {
   print("output: {}\n", options.run.output.string());
 }
 
-// Which options there must be depends on whether a vocabulary is learned, and whether anything is written.
+// Which options are required depends on whether a vocabulary is learned, and whether anything is written.
 void check_given(const Command& command, const PrepareOptions& options) {
   const bool learn = options.learn_vocab > 0;
   if (options.forecast && (learn || options.learn_splitter)) {
@@ -237,7 +237,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PrepareOptions& opt
   return preparation_kind(options.task).make(settings, options.vocab, labels);
 }
 
-// While one exists, messages go nowhere: what cutting the sample causes is no news of the data.
+// Drops messages while it exists: those caused by truncating the sample say nothing about the data.
 struct Silence {
   Silence() { log::to_receiver(nullptr); }
   ~Silence() { log::to_stderr(); }
@@ -250,7 +250,7 @@ prepare::Forecast quiet_forecast(const prepare::Preparation& preparation, const 
   return prepare::forecast(preparation, options);
 }
 
-// Only says what preparing the inputs is expected to take.
+// Prints only what preparing the inputs is expected to take.
 void print_forecast(const PrepareOptions& options, const Json& settings) {
   require_one_process("etc prepare", "--forecast");
   const auto preparation = make_preparation(options, settings);
@@ -305,7 +305,7 @@ void run_prepare(const Command& command, PrepareOptions& options) {
   }
 }
 
-// What some tasks have beside their settings: the help of the others does not name it.
+// Options of some tasks other than settings: the help of other tasks omits them.
 void add_options_of_tasks(const Command& command, const std::shared_ptr<PrepareOptions>& options) {
   const auto of_translation = [](const std::string& help) {
     return std::vector<OptionOfTask>{{"translation", help, "TEXT ...", ""}};
@@ -371,7 +371,8 @@ void add_prepare_command(Program& program) {
     command.flag("--forecast", options->forecast,
                  "only say how much memory, time and room on disk preparing the input would take; needs no --output");
     add_options_of_tasks(command, options);
-    // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
+    // Tasks share settings; each option is declared once, and when the command runs the task checks whether the setting
+    // is its own.
     std::map<std::string, const Field*> settings;
     std::map<std::string, std::vector<OptionOfTask>> tasks;
     for (const TaskEntry& entry : task_entries()) {

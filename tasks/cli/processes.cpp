@@ -18,7 +18,7 @@ namespace etc::cli {
 
 namespace {
 
-std::unique_ptr<Communicator> g_joined;  // null: alone
+std::unique_ptr<Communicator> g_joined;  // null: a single process
 
 // The processors this process may run on, as the kernel lists them: "0-3,8".
 std::string processor_list() {
@@ -29,7 +29,8 @@ std::string processor_list() {
   return "";
 }
 
-// Launchers bind processes to processors or leave all of them to all: those that may use the same ones share them.
+// Launchers either bind processes to processors or let all use all of them: processes that may use the same processors
+// share them.
 int own_threads() {
   const std::string own = processes().host_of(processes().rank()) + " " + processor_list();
   const std::vector<std::string> all = processes().gather(own);

@@ -13,7 +13,7 @@ namespace etc::cli {
 
 namespace {
 
-// Which limit an operator's operations are measured against: the name ends in its number type, fp32 has none.
+// The number type whose peak rate an operator is compared with: the operator's name ends in it; fp32 has no suffix.
 ComputeType compute_of(const std::string& name) {
   for (const ComputeType type : {ComputeType::bf16, ComputeType::int8}) {
     if (name.ends_with(compute_type_name(type))) return type;

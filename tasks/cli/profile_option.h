@@ -16,8 +16,8 @@ struct ProfileOption {
 
 void add_profile_option(const Command& command, ProfileOption& profile);
 
-// Records from its construction, if asked for. finish() prints the table to standard error and writes the trace;
-// without it (an exception) nothing is reported. Needs registered kernels when finishing.
+// Records from its construction, if requested. finish() prints the table to standard error and writes the trace;
+// without it (after an exception) nothing is reported. finish() needs registered kernels.
 class Profile {
  public:
   explicit Profile(const ProfileOption& option);
@@ -27,7 +27,7 @@ class Profile {
   ProfileOption option_;
 };
 
-// The table: per operator calls, time and its share, rate, and the rate's share of what the machine was measured to do.
+// The table: per operator calls, time and its share, rate, and the rate as a share of the peak measured on the machine.
 std::string profile_table();
 
 }  // namespace etc::cli

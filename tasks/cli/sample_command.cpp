@@ -1,4 +1,4 @@
-// etc sample: generated records in a data set's original format, with their vocabulary.
+// etc sample: generates records in a data set's original format, with their vocabulary.
 #include <memory>
 #include <set>
 
@@ -69,7 +69,8 @@ const SampleKind& kind_of(const std::string& task) {
   fail_usage("etc sample", "unknown task {}{}", task, suggestion(task, sample_tasks()));
 }
 
-// Gives a file that is whole its place. What lies there and is no plain file of its own (a link, a FIFO) gets the bytes.
+// Moves a complete file to its target. If the target is not a regular file (a link, a FIFO), the bytes are written to
+// it.
 void put_in_place(const fs::path& staged, const fs::path& target) {
   std::error_code none;
   const fs::file_status there = fs::symlink_status(target, none);
@@ -83,7 +84,7 @@ void stop_if_asked() {
   if (StopSignal::requested()) throw Interrupted("etc sample: stopped before the end; no file was written");
 }
 
-// All files or none: they are made in a folder of their own beside their places.
+// Writes all files or none: they are first made in a staging directory beside their targets.
 void write_all(const SampleKind& kind, const SampleCommand& options) {
   const StopSignal listening;
   const fs::path folder = options.output;
@@ -113,7 +114,7 @@ void run(const SampleCommand& options) {
   log::info("{} written to {}", fmt::join(kind.files, ", "), options.output);
 }
 
-// What the generators that have the key say of it.
+// The descriptions of the key by the generators that have it.
 std::vector<OptionOfTask> tasks_of(const std::string& key) {
   std::vector<OptionOfTask> tasks;
   for (const TaskEntry* entry : sample_entries()) {

@@ -49,7 +49,7 @@ struct ServeOptions {
   GivenOptions given;  // decoding keys of section task
 };
 
-// The file's first line without white space around it.
+// The file's first line without surrounding white space.
 std::string token_in(const std::string& file) {
   if (file.empty()) return "";
   constexpr std::uint64_t kMostBytes = 4096;
@@ -90,7 +90,7 @@ void check_paths(const ServeOptions& options) {
   paths.check();
 }
 
-// As in an address of HTTP: one of numbers and colons stands in brackets there.
+// The host as written in a URL: an IPv6 address is in brackets.
 std::string in_address(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }

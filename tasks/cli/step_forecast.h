@@ -1,4 +1,4 @@
-// How long a step of a run will take in several processes, before it runs (train/step_time.h has the formula).
+// Forecast of the step time of a run with several processes (train/step_time.h has the formula).
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace etc::cli {
 
-// What one process does in the run's first step: the work of its micro-batches is counted, and the rates are measured on
-// a slice of the model (time_forecast.h); some seconds. The encoder's part: a head's own work is left out. Throws Error as
-// train() does when the data do not fit.
+// The work of one process in the run's first step: the work of its micro-batches is counted, and the rates are measured
+// on a slice of the model (time_forecast.h), which takes some seconds. Covers only the encoder; the work of the head is
+// left out. Throws Error as train() does when the data do not fit.
 StepWork measured_step(const RunConfig& config);
 
-// The lines that `etc train --forecast --processes R` prints below the memory.
+// The lines that `etc train --forecast --processes R` prints below the memory forecast.
 std::string step_time_text(const StepWork& work, const LinkRates& link, int processes);
 
 }  // namespace etc::cli

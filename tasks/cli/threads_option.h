@@ -5,7 +5,7 @@
 
 namespace etc::cli {
 
-// threads: stays 0 where the option is not given, which means all processors.
+// threads: stays 0 if the option is not given, which means all processors.
 void add_threads_option(const Command& command, int& threads);
 
 }  // namespace etc::cli

@@ -7,17 +7,17 @@ namespace etc::cli {
 
 namespace {
 
-// The first layer writes the running scores, the last one does not, those between add: one of each.
+// One layer of each kind: the first writes the running scores, middle ones add to them, the last does not write them.
 constexpr std::int64_t kSliceLayers = 3;
-constexpr std::int64_t kSliceTokens = 2048;  // long ones, at most
-constexpr std::int64_t kSliceBlock = 4;      // long tokens per global one, at least, where the call has more
-// A machine's rates change from second to second, most of all where other programs run: the mean of some seconds comes
-// nearer to a long call than that of a moment. A call of a moment needs no more than many of its own kind.
+constexpr std::int64_t kSliceTokens = 2048;  // long tokens, at most
+constexpr std::int64_t kSliceBlock = 4;      // long tokens per global one, at least, if the call has more
+// A machine's rates vary from second to second, most of all while other programs run, so the mean over some seconds
+// predicts a long call better than a single moment. For a short call, a number of calls of its own length suffices.
 constexpr std::int64_t kFewestTurns = 2;
 constexpr double kMeasuredSeconds = 2.0;
 constexpr double kMeasuredCalls = 50;
 
-// What an operator's time is proportional to.
+// The quantity that an operator's time is proportional to.
 double units(const profiler::Row& row) {
   if (row.work.operations > 0) return row.work.operations;
   return row.work.bytes > 0 ? row.work.bytes : static_cast<double>(row.calls);
@@ -50,7 +50,7 @@ OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, Inferenc
   const EncoderInput input = random_input(*slice, shape.length, shape.tokens_per_global);
   EncoderCall call(*slice, mode, types);
   call.initialize(device);
-  call.run(input);  // warms caches and makes what is made once
+  call.run(input);  // warms caches and does one-time work
   const double enough = std::min(kMeasuredSeconds, kMeasuredCalls * seconds_of([&] { call.run(input); }));
   const double processor_start = processor_seconds();
   profiler::start();
@@ -61,7 +61,7 @@ OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, Inferenc
   processor_ = (processor_seconds() - processor_start) / profiler::elapsed();
   double inside = 0;
   for (const profiler::Row& row : profiler::rows()) {
-    seconds_per_unit_[row.name] = row.seconds / units(row);  // both of all turns
+    seconds_per_unit_[row.name] = row.seconds / units(row);  // both summed over all runs
     inside += row.seconds;
   }
   outside_ = (profiler::elapsed() - inside) / inside;

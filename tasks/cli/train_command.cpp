@@ -32,7 +32,7 @@ struct TrainOptions {
   std::string output;
   std::string resume;
   bool forecast = false;
-  int processes = 0;  // of the forecast; 0: not given
+  int processes = 0;  // for the forecast; 0: not given
   std::int64_t link_megabits = kLinkMegabits, link_microseconds = kLinkMicroseconds;
   std::string memory_limit;
   ProfileOption profile;
@@ -40,7 +40,7 @@ struct TrainOptions {
   std::shared_ptr<GridOption> grid;
 };
 
-// The file a run's configuration starts from. A resumed run starts from its own resolved configuration.
+// The file that a run's configuration is based on. A resumed run is based on its own resolved configuration.
 std::optional<fs::path> config_file(const TrainOptions& options) {
   if (options.resume.empty() == options.output.empty() && !options.forecast) {
     fail_usage("etc train", "expected either --output RUN (a new run or one to go on with) or --resume RUN");
@@ -59,10 +59,10 @@ std::optional<fs::path> config_file(const TrainOptions& options) {
   return file;
 }
 
-// What a run with these options of its own, {section: {key: value}}, runs with.
+// The configuration of a run with the given options, {section: {key: value}}.
 RunConfig resolve(const TrainOptions& options, const Json& given) {
   const std::optional<fs::path> file = config_file(options);
-  // The checkpoint to start from says what the model is, unless file or options say otherwise.
+  // The checkpoint to start from determines the model, unless file or options override it.
   const auto of_checkpoint = [](const fs::path& folder) { return read_encoder_config(folder)->to_json(); };
   RunConfig config = resolve_config(file, given, options.resume.empty() ? CheckpointModel(of_checkpoint) : nullptr);
   if (options.processes > 0 && !options.forecast) {
@@ -81,7 +81,7 @@ RunConfig resolve(const TrainOptions& options, const Json& given) {
   return config;
 }
 
-// What the run replaces in its folder must not be what it reads.
+// Files that the run replaces in its folder must not be its inputs.
 void check_paths(const TrainOptions& options, const RunConfig& config, const fs::path& output) {
   const char* option = options.resume.empty() ? "--output" : "--resume";
   if (fs::exists(output) && !fs::is_directory(output)) {
@@ -110,7 +110,7 @@ RunConfig config_of_first(const RunConfig& own) {
   return run_config_from_json(parse_json(text, "configuration"), "configuration of the first process");
 }
 
-// The largest micro-batches that fit into the limit, if one was given: the first process's choice.
+// The largest micro-batches that fit into the limit, if one was given; chosen by the first process.
 RunConfig fitted(const TrainOptions& options, RunConfig config, const fs::path& output) {
   if (options.memory_limit.empty()) return config;
   const Device device = open_device(config.training.device).device;
@@ -121,7 +121,8 @@ RunConfig fitted(const TrainOptions& options, RunConfig config, const fs::path& 
 
 void run_one(const TrainOptions& options) {
   const fs::path output = options.resume.empty() ? options.output : options.resume;
-  // The run's folder, which may say how the run began, is the first process's; so is what fits into memory.
+  // Only the first process reads the run's folder, which may determine the configuration; it also chooses what fits
+  // into memory.
   const bool own_folder = processes().first() || options.resume.empty();
   RunConfig config = own_folder ? resolve(options, *options.given) : RunConfig();
   if (!options.resume.empty()) config = config_of_first(config);

@@ -1,4 +1,4 @@
-// etc translate: a line of translation for every line of text.
+// etc translate: translates every line of a text.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -33,7 +33,7 @@ constexpr const char* kWhere = "etc translate";
 struct TranslateCommand {
   std::vector<std::string> models;
   std::string input, prefix, output, vocab, n_best_output;
-  std::int64_t n_best = 0;  // 0: the beam
+  std::int64_t n_best = 0;  // 0: the beam size
   std::int64_t window = 2048;
   int threads = 0;  // 0: all processors
   std::string compute = kDefaultCompute, device = kDefaultDevice, memory_limit;
@@ -54,7 +54,7 @@ void check_paths(const TranslateCommand& options) {
   paths.check();
 }
 
-// A text, some lines at a time, without their ends.
+// Reads a text, some lines at a time, without line ends.
 class Lines {
  public:
   explicit Lines(const std::string& file) : where_(data::raw_file_text(file)), stream_(file), text_(stream_) {
@@ -63,7 +63,7 @@ class Lines {
 
   const std::string& where() const { return where_; }
 
-  // At most so many; none at the end.
+  // At most this many lines; none at the end.
   std::vector<std::string> next(std::int64_t most) {
     std::vector<std::string> lines;
     try {
@@ -82,7 +82,7 @@ class Lines {
   data::TextLines text_;
 };
 
-// The text to translate and, where there are any, the prefixes of its translations.
+// The text to translate and, if given, the prefixes of its translations.
 class SourceLines {
  public:
   explicit SourceLines(const TranslateCommand& options) : text_(options.input) {
@@ -91,7 +91,7 @@ class SourceLines {
 
   const std::string& where() const { return text_.where(); }
 
-  // Throws Error where there are not as many prefixes as lines.
+  // Throws Error if the number of prefixes differs from the number of lines.
   std::vector<SourceLine> next(std::int64_t most) {
     std::vector<std::string> texts = text_.next(most), prefixes;
     const std::int64_t count = std::ssize(texts);
@@ -162,7 +162,7 @@ void translate_text(LineTranslator& translator, const TranslateCommand& options)
             translator.pieces());
 }
 
-// Only says how much memory translating the text is expected to take at most.
+// Prints only how much memory translating the text is expected to take at most.
 void print_forecast(const TranslatorRequest& request, const TranslateCommand& options) {
   SourceLines text(options);
   const ProcessMemory memory = translator_kind().forecast(request, [&] { return text.next(options.window); });
@@ -226,7 +226,7 @@ void add_translate_command(Program& program) {
         require_meant(field, value, kWhere, field.option_name());
         (*given)[field.name] = value;
       };
-      const bool flag = field.kind == FieldKind::boolean;  // a default would stand for the word that is left out
+      const bool flag = field.kind == FieldKind::boolean;  // with a default, a value left out would not be noticed
       const auto count = flag ? WordCount::at_most_one : WordCount::one;
       const Option option = command.take_words(field.option_name(), count, type_text(field), take, described(field));
       if (!flag) option.show_default(preset_text(field));

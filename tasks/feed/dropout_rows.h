@@ -1,4 +1,4 @@
-// Which rows belong to which example, and the numbers that key their dropout.
+// The assignment of rows to examples, and the keys of their dropout.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace etc::feed {
 
-// offsets [B+1] as given and the examples' ordinals [B]; without ordinals the number within the batch keys dropout.
+// offsets [B+1] as given and the examples' ordinals [B]; without ordinals the index within the batch is the key of
+// dropout.
 std::shared_ptr<const RaggedRows> dropout_rows(const EncoderInput& input, std::vector<std::int64_t> offsets);
 
 }  // namespace etc::feed

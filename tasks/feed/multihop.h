@@ -1,4 +1,4 @@
-// What WikiHop and HotpotQA have in common: the features of task-wikihop 8.3 → encoder input.
+// Common part of WikiHop and HotpotQA: the features of task-wikihop 8.3 → encoder input.
 #pragma once
 
 #include <span>
@@ -17,12 +17,12 @@ struct Sizes {
   std::int64_t globals = 0;  // n_g
 };
 
-// Throws Error (features.h says its form) when the common features of one example contradict each other or the model:
-// lengths of one side that differ, ids beyond the vocabulary, sentences or paragraphs beyond n_g, a last breakpoint
-// that is not 1.
+// Throws Error (in the form given in features.h) when the common features of one example contradict each other or the
+// model: different lengths on one side, ids beyond the vocabulary, sentences or paragraphs beyond n_g, a last
+// breakpoint that is not 1.
 Sizes check_multihop(const data::Example& example, const Examination& examination, const EncoderConfig& model);
 
-// What a task adds to the common structure of one example.
+// Additions of a task to the common structure of one example.
 struct MultihopOptions {
   std::span<const std::int32_t> ignore_hard_g2l;  // [n_g] 1: sees every long token even with hard g2l
   std::span<const std::int32_t> linked_ids;       // [n_l] or empty
@@ -30,7 +30,7 @@ struct MultihopOptions {
 };
 sparse::AttentionStructure multihop_structure(const data::Example& example, const MultihopOptions& options);
 
-// Token and type ids of one more example at the end of the batch.
+// Appends token and type ids of one more example to the batch.
 void append_tokens(EncoderInput& input, const data::Example& example);
 
 }  // namespace etc::feed

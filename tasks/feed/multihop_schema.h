@@ -1,5 +1,5 @@
-// Features that the prepared files of WikiHop and HotpotQA have in common (task-wikihop 8.3, task-hotpotqa 8.3), in the
-// order in which they are stored.
+// Common features of the prepared files of WikiHop and HotpotQA (task-wikihop 8.3, task-hotpotqa 8.3), in the order in
+// which they are stored.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace etc::feed {
 
 using FeatureSpecs = std::vector<data::FeatureSpec>;
 
-// A task's features: what says which record an example is and what every long token has; the task's own ones of long
-// tokens; what every global token has; the task's other ones.
+// A task's features in order: the identification of the record and the common features of long tokens; the task's own
+// features of long tokens; the common features of global tokens; the task's other features.
 FeatureSpecs multihop_features(const FeatureSpecs& of_long, const FeatureSpecs& others);
 
 }  // namespace etc::feed

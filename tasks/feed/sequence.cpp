@@ -9,7 +9,7 @@ sparse::AttentionStructure add_sequence(EncoderInput& input, const Numbers& toke
   append(input.token_ids, token_ids);
   append(input.segment_ids, segment_ids);
   const std::int64_t length = std::ssize(token_ids);
-  std::vector<std::int32_t> groups;  // [L] each token's global token
+  std::vector<std::int32_t> groups;  // [L] the global token of each token
   std::int64_t count = 0;            // G
   for (std::int64_t i = 0; i < length; ++i) {
     const bool copied = i < globals.copied;

@@ -1,5 +1,5 @@
-// Examples that are one sequence of tokens with segments, "CLS a SEP b SEP": what a dense encoder reads as it is, and
-// ETC with global tokens of its own beside it.
+// Examples that are one sequence of tokens with segments, "CLS a SEP b SEP": a dense encoder reads the sequence alone,
+// an ETC with additional global tokens.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace etc::feed {
 
-// The global tokens of such an example: a copy of each of its first tokens, as many as the task says (the question, so
-// that every token sees it), then one for each block of the others.
+// The global tokens of such an example: a copy of each of its first tokens, as many as the task determines (the
+// question, so that every token sees it), then one for each block of the remaining tokens.
 struct SequenceGlobals {
   std::int64_t copied = 1;             // at least CLS
   std::int64_t tokens_per_block = 27;  // as the published fixed blocks (etc-core 8.2)
   std::int64_t block_id = 1;           // vocabulary id of a block's token, that of a sentence in pre-training
 };
 
-// Their keys of section `task`, as entries of a FieldList. Options: a struct that derives from SequenceGlobals.
+// Keys of section `task` for the above, as entries of a FieldList. Options: a struct that derives from SequenceGlobals.
 template <typename Options>
 FieldEntry<Options> tokens_per_block_entry() {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
@@ -38,7 +38,7 @@ FieldEntry<Options> block_id_entry() {
           {.least = 0, .most = kMost}};
 }
 
-// Puts one more example at the input's end. Every long token belongs to its copy or to its block.
+// Appends one more example to the input. Every long token is assigned to its copy or to its block.
 sparse::AttentionStructure add_sequence(EncoderInput& input, const Numbers& token_ids, const Numbers& segment_ids,
                                         const SequenceGlobals& globals);
 

@@ -12,17 +12,17 @@ namespace etc::glue {
 
 enum class DataSet { cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, ax };
 
-// Numbers that are reported of predictions.
+// The metrics reported for predictions.
 enum class Measures { accuracy, accuracy_f1, matthews, correlations };
 
 struct DataSetInfo {
   DataSet set;
-  const char* name;    // as keys have it
-  const char* folder;  // of the benchmark's distribution, and its prediction file
-  const char* text_a;  // columns by the names of the header
-  const char* text_b;  // "": there is one text
+  const char* name;    // as in settings
+  const char* folder;  // its name in the benchmark's distribution, also of its prediction file
+  const char* text_a;  // column names in the header
+  const char* text_b;  // "": only one text
   const char* label;
-  bool label_is_last;               // whatever stands between: the label is a row's last column
+  bool label_is_last;               // the label is a row's last column, whatever their number
   bool id_is_first_column;          // else the number of the line
   std::vector<std::string> labels;  // in the order of the classes; empty: a real score, 0 … 5
   Measures measures;
@@ -31,13 +31,13 @@ struct DataSetInfo {
   std::int64_t outputs() const { return regression() ? 1 : static_cast<std::int64_t>(labels.size()); }
 };
 
-// The name of a data set's predictions in a submission: its folder's; MNLI has two, "MNLI-m" and "MNLI-mm".
+// The name of a data set's predictions in a submission: that of its folder; MNLI has two, "MNLI-m" and "MNLI-mm".
 std::string submission_name(const DataSetInfo& info, bool mismatched);
 
 const DataSetInfo& info_of(DataSet set);
 const std::vector<DataSetInfo>& data_sets();
 
-// The key `data_set` of a FieldList: its words.
+// The words of the key `data_set`, for a FieldList.
 template <typename Options>
 FieldEntry<Options> data_set_entry(DataSet Options::*member, const char* help) {
   return {"data_set",

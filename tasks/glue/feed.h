@@ -9,10 +9,10 @@
 
 namespace etc::glue {
 
-// Throws Error (features.h says its form) when the features contradict each other, the model or the data set.
+// Throws Error (its form is in features.h) when the features contradict each other, the model or the data set.
 void check_example(const data::Example& example, const EncoderConfig& model, DataSet set, const std::string& where);
 
-// Long input: the row. An ETC's global tokens: a copy of CLS, then one per block of the others.
+// Long input: the row. Global tokens of an ETC: a copy of CLS, then one per block of the other tokens.
 EncoderInput feed(Examples examples, const EncoderConfig& model, DataSet set, const feed::SequenceGlobals& globals,
                   const std::string& where);
 

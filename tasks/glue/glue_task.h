@@ -1,4 +1,4 @@
-// GLUE as one entry of the list of tasks: a key says which data set.
+// The GLUE task, for the list of tasks; a key selects the data set.
 #pragma once
 
 #include "tasks/task.h"

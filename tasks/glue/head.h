@@ -14,8 +14,8 @@ namespace etc::glue {
 
 // p = tanh(h_CLS·W_p + b_p),  z = dropout(p)·Wᵀ + b      dropout: the model's hidden_dropout_prob, while training
 //   h [T, H] → z [B, n]
-// Parameters: bert/pooler/dense/kernel [H, H], bias [H], as BERT's own, so that a checkpoint's are taken over;
-// output_weights [n, H], output_bias [n].
+// Parameters: bert/pooler/dense/kernel [H, H], bias [H], named as in BERT so that they are loaded from a checkpoint that
+// has them; output_weights [n, H], output_bias [n].
 class Head {
  public:
   Head(const EncoderConfig& model, std::int64_t outputs, ParameterSet& parameters);
@@ -28,7 +28,7 @@ class Head {
   span::OutputLayer output_;
 };
 
-// (z − y)² of each of B scores; missing: no loss.
+// Squared error (z − y)² of each of B scores; 0 where the score is missing.
 //   dlogits [B] = the gradient of Σ losses·scale; null: not computed
 struct ScoreLoss {
   const float* logits = nullptr;         // [B]

@@ -20,7 +20,7 @@ bool is_constant(Scores values) {
   return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
 }
 
-// Ranks from 1; equal values share the average of theirs.
+// Ranks from 1; equal values get the mean of their ranks.
 std::vector<double> ranks(Scores values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -18,7 +18,7 @@ namespace {
 
 using Answers = std::map<std::int64_t, std::string>;
 
-// text: of a prediction file; where: its name.
+// text: contents of a prediction file; where: its name.
 Answers parse_predictions(const std::string& text, const std::string& where) {
   Answers predictions;
   std::istringstream lines(text);
@@ -85,7 +85,7 @@ void add_outcome(Outcomes& outcomes, const Row& row, const std::string& predicti
   outcomes.predictions.push_back(found - info.labels.begin());
 }
 
-// One data set's predictions, by its rows.
+// One data set's predictions matched with its rows.
 Outcomes outcomes_of(Answers predicted, const std::vector<Row>& rows, const DataSetInfo& info,
                      const std::string& where) {
   Outcomes outcomes;
@@ -99,7 +99,7 @@ Outcomes outcomes_of(Answers predicted, const std::vector<Row>& rows, const Data
   fail(where, "row {} has a prediction, but the gold files have {} rows", predicted.begin()->first, rows.size());
 }
 
-// The submission's file that is scored by this gold file, whose folder is named as the benchmark names it.
+// The submission's file for this gold file, whose folder is named as in the benchmark.
 std::string row_name(const std::filesystem::path& gold) {
   const std::string folder = gold.parent_path().filename().string();
   for (const DataSetInfo& info : data_sets()) {

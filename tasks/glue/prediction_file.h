@@ -10,16 +10,16 @@
 
 namespace etc::glue {
 
-// The data set whose predictions a file of this name holds: "CoLA.tsv", … "MNLI-m.tsv", "MNLI-mm.tsv". Throws Error
-// listing the names where it is none.
+// The data set of a prediction file, from its name: "CoLA.tsv", … "MNLI-m.tsv", "MNLI-mm.tsv". Throws Error listing the
+// valid names for any other.
 const DataSetInfo& data_set_of_file(const std::filesystem::path& path);
 
-// Scores the predictions, "index<tab>prediction" a line behind a header, by the rows of gold files, which are counted on
-// over several. {"metrics": …, "rows": …}. Throws Error naming file and line: a row without or with two predictions, an
-// index that no row has, an answer that is no label, a gold row that cannot be read.
-// predictions: ".zip", a submission: each gold file, in a folder named as the benchmark's ("MNLI/dev_matched.tsv"), is
-// compared with the file of its data set. Metrics are then named "CoLA.matthews", and "overall" is nine_row_overall()
-// where all nine are there.
+// Scores the predictions, lines "index<tab>prediction" after a header, against the rows of the gold files, which are
+// numbered continuously over several files. Returns {"metrics": …, "rows": …}. Throws Error naming file and line for a row
+// with no prediction or two, an index without a row, an answer that is not a label, or an unreadable gold row.
+// predictions: a ".zip" is a submission: each gold file, in a folder named as in the benchmark ("MNLI/dev_matched.tsv"), is
+// compared with the file of its data set. Metrics are then named "CoLA.matthews", and "overall" is nine_row_overall() if
+// all nine are present.
 Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
 
 }  // namespace etc::glue

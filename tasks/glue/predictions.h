@@ -1,4 +1,4 @@
-// One pass of a GLUE model over rows: the submission file, metrics of the labelled rows.
+// The results of one pass of a GLUE model over rows: the submission file, and the metrics of the labelled rows.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ Labels labels_of(Examples examples);
 // [{"label", "probability"}, …] of a row's logits, the `most` likeliest classes, best first.
 Json ranked_classes(const DataSetInfo& info, std::span<const float> logits, std::int64_t most);
 
-// Losses [B] of the logits [B, n]; cross-entropy, of a regression the squared error. dlogits as in span/loss.h.
+// Losses [B] of the logits [B, n]: cross-entropy, or the squared error for a regression. dlogits as in span/loss.h.
 std::vector<double> row_losses(const DataSetInfo& info, const Labels& labels, const float* logits, double scale,
                                float* dlogits);
 
@@ -33,11 +33,11 @@ class RowPredictions final : public Predictions {
  public:
   RowPredictions(const PredictionRequest& request, const DataSetInfo& info);
 
-  // Writes "index<tab>prediction" for each row: its number in the data, counted on over several files, and its label or
+  // Writes "index<tab>prediction" for each row: its number in the data, continuous over several files, and its label or
   // score.
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
-  // Those of measured(), the mean loss, the rows scored.
+  // The metrics of measured(), the mean loss, the number of scored rows.
   Metrics metrics() const override;
   void finish() override;
 
@@ -47,7 +47,7 @@ class RowPredictions final : public Predictions {
   const DataSetInfo& info_;
   NBestFile n_best_;
   std::optional<Output> output_;
-  std::int64_t last_record_ = -1, rows_before_ = 0;  // of the file under way, of those before it
+  std::int64_t last_record_ = -1, rows_before_ = 0;  // in the current file, in the files before it
   Outcomes outcomes_;
   double loss_ = 0;
 };

@@ -16,7 +16,7 @@ std::int64_t sep_id(const data::Tokenizer& tokenizer) {
   return text::special_id(tokenizer, text::kSepPiece);
 }
 
-// A pair's separators stand in every row, however short its texts are cut.
+// A pair's separators are never truncated, so every row needs room for them.
 void require_room_for_pair(const PrepareConfig& config, const data::Tokenizer& tokenizer) {
   const DataSetInfo& info = info_of(config.data_set);
   const std::int64_t least = 2 + text::pair_form(tokenizer).separators;
@@ -82,7 +82,7 @@ std::unique_ptr<data::RecordReader> GluePreparation::open_records(data::ByteStre
   return open_rows(stream, config_.row_form());
 }
 
-// Rows have no id of their own that several files together would not repeat, so that Converted has none.
+// Row ids are not unique over several files, so Converted has no id.
 prepare::Converted GluePreparation::convert_record(data::RecordSlice& record) const {
   prepare::Converted result;
   const Row row = read_row(record, config_.row_form(), result.faults);
@@ -110,7 +110,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
   auto tokenizer =
       text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
   require_room_for_pair(config, *tokenizer);
-  for (const auto id : {cls_id, sep_id}) id(*tokenizer);  // an Error here rather than at the first row
+  for (const auto id : {cls_id, sep_id}) id(*tokenizer);  // an Error here instead of at the first row
   return std::make_unique<GluePreparation>(config, std::move(tokenizer));
 }
 

@@ -29,8 +29,9 @@ struct PrepareConfig : text::CommonSettings {
 
 const FieldList<PrepareConfig>& prepare_settings();
 
-// "CLS a SEP" or "CLS a SEP b SEP" with its segments, at most `most` tokens, which hold CLS and a pair's separators: of a
-// pair the last piece of the longer text goes first, of equal ones b's; a text b without pieces, or left without, is none.
+// "CLS a SEP" or "CLS a SEP b SEP" with its segments, at most `most` tokens; `most` has room for CLS and a pair's
+// separators. A pair is truncated one last piece at a time from the longer text, from b if they are equally long. If b has
+// no pieces left, it is treated as absent.
 struct Sequence {
   std::vector<std::int64_t> ids, segments;
 };

@@ -15,12 +15,12 @@ using Fields = std::vector<std::string>;
 
 constexpr double kLargestScore = 5;
 
-// Where a row's parts stand.
+// The columns of a row's parts.
 struct Columns {
   std::size_t text_a = 0;
   std::optional<std::size_t> text_b, label;
   bool label_is_last = false;
-  std::size_t count = 0;  // a row has at least so many
+  std::size_t count = 0;  // minimum number of columns
 };
 
 std::optional<std::size_t> column(const Fields& header, std::string_view name) {
@@ -29,7 +29,7 @@ std::optional<std::size_t> column(const Fields& header, std::string_view name) {
   return static_cast<std::size_t>(found - header.begin());
 }
 
-// Of a header that has the data set's texts; nothing otherwise.
+// The columns, if the header has those of the data set's texts; otherwise nullopt.
 std::optional<Columns> columns_of(std::string_view header, const DataSetInfo& info) {
   const Fields names = *data::fields_of(header, data::TableForm::tabs);
   const auto text_a = column(names, info.text_a), text_b = column(names, info.text_b);

@@ -1,5 +1,4 @@
-// One row of a GLUE file, original or raw release, read and checked (dense-transformer 4.1, 8). What depends on a
-// tokenizer is not here.
+// One row of a GLUE file, original or raw release, read and checked, without a tokenizer (dense-transformer 4.1, 8).
 #pragma once
 
 #include <memory>
@@ -12,7 +11,7 @@
 
 namespace etc::glue {
 
-// How a file's rows are read. commas: the raw release of STS-B, two texts and a score without a header.
+// The format of a file's rows. commas: the raw release of STS-B, two texts and a score without a header.
 struct RowForm {
   DataSet set = DataSet::cola;
   data::TableForm form = data::TableForm::tabs;
@@ -20,18 +19,18 @@ struct RowForm {
 };
 
 struct Row {
-  std::string id;              // its first column, or the number of its line from 0, a header counted
+  std::string id;              // its first column, or its line number from 0 with the header counted
   std::string text_a, text_b;  // text_b "": none
   std::int64_t label = -1;     // class; -1: none, or a score
   std::optional<double> score;
 };
 
-// A reader of the rows. It throws InputFault "header_unexpected", showing the header found, where that lacks a column of
-// the data set or the file is empty (CoLA's files have none, but its test file).
+// A reader of the rows. It throws InputFault "header_unexpected", showing the header, if a column of the data set is
+// missing in it or the file is empty. (Of CoLA's files only the test file has a header.)
 std::unique_ptr<data::RecordReader> open_rows(data::ByteStream& stream, const RowForm& form);
 
-// Reads a row and reports what is wrong with it, with its line. Too few columns: reject (QQP: drop, as the reference
-// leaves such rows out); a label of no class, a score that is none: reject, where labels are required.
+// Reads a row and reports its faults with its line. Too few columns: reject (QQP: drop, as the reference skips these rows).
+// An unknown label or invalid score: reject, if labels are required.
 Row read_row(const data::RecordSlice& record, const RowForm& form, prepare::FaultList& faults);
 
 }  // namespace etc::glue

@@ -1,4 +1,4 @@
-// One row's prediction for people.
+// One row's prediction as readable text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace etc::glue {
 
-// The row as it stands in its file, the label or score predicted, and that of the row.
+// The row as in its file, the predicted label or score, and the row's own.
 std::string shown_prediction(const data::RecordSlice& raw_record, const data::Example& example,
                              const HeadOutput& logits, const DataSetInfo& info);
 

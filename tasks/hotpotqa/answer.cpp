@@ -19,14 +19,14 @@ namespace {
 
 constexpr const char* kTypeNames[] = {"span", "yes", "no"};  // by AnswerType
 
-// Characters of a text that are no white space.
+// Number of characters of a text other than white space.
 std::int64_t solid_count(std::string_view utf8) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < utf8.size();) count += data::is_space(data::next_code_point(utf8, i)) ? 0 : 1;
   return count;
 }
 
-// The first byte behind `solid` characters that are no white space, and behind the white space that follows them.
+// The first byte after `solid` non-white-space characters and the white space that follows them.
 std::size_t behind_solid(std::string_view utf8, std::int64_t solid) {
   std::size_t i = 0;
   while (i < utf8.size()) {
@@ -37,9 +37,9 @@ std::size_t behind_solid(std::string_view utf8, std::int64_t solid) {
   return i;
 }
 
-// Where the answer's tokens stand in the text of their sentence. WordPiece: its unigrams, and within them the answer
-// where it is spelled so. SentencePiece, whose tokens do not say where they stand: the answer's spelling at or behind as
-// many characters as the pieces before it have; {0, 0} where the normalised text differs from the sentence's.
+// The position of the answer's tokens in the text of their sentence. WordPiece: the answer's unigrams, narrowed to the
+// answer if they contain its spelling. SentencePiece tokens have no positions: the answer's spelling is searched from the
+// character reached by the pieces before it; {0, 0} where the normalised text differs from the sentence's.
 data::ByteSpan span_in_sentence(const Answer& answer, const data::Example& example, std::int64_t owner,
                                 const data::Tokenizer& tokenizer) {
   const std::string_view sentence = feed::texts(example, "global_text")[at(owner)];

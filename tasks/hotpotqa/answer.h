@@ -1,4 +1,4 @@
-// The answer to one HotpotQA record, with its place and evidence.
+// The answer to one HotpotQA record, with its position and evidence.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace etc::hotpotqa {
 
-// {"id", "answer", "answer_type": span, yes or no, "answer_type_scores": probabilities, "score": of the span (decode.h;
-// of yes and no that type's probability), "place": where the span stands, {"paragraph", "sentence": null in a title,
-// "start", "end": characters of that sentence or title} or null, "evidence": [{"paragraph", "sentence", "title", "text",
-// "score": probability}, …] in text order}; paragraphs and sentences count from 0 as in the record.
+// {"id", "answer", "answer_type": span, yes or no, "answer_type_scores": probabilities, "score": of the span (decode.h; for
+// yes and no that type's probability), "place": position of the span, {"paragraph", "sentence": null in a title, "start",
+// "end": characters of that sentence or title} or null, "evidence": [{"paragraph", "sentence", "title", "text", "score":
+// probability}, …] in text order}; paragraphs and sentences are numbered from 0 as in the record.
 class HotpotqaAnswer final : public RecordAnswer {
  public:
   HotpotqaAnswer(const DecodeOptions& options, std::shared_ptr<const data::Tokenizer> tokenizer)

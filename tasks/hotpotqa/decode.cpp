@@ -26,7 +26,7 @@ void sort_best_first(std::vector<ScoredSpan>& spans) {
   });
 }
 
-// The words of a title or sentence from those of the span's first to those of its last token.
+// The words of a title or sentence from the word of the span's first token to that of its last token.
 std::string source_snippet(const data::Example& example, text::TokenSpan span) {
   const Numbers& token_unigrams = numbers(example, "long_tokens_to_unigrams");
   const auto owner = numbers(example, "long_sentence_ids")[at(span.first)];
@@ -44,7 +44,7 @@ std::string answer_text(const data::Example& example, const data::Tokenizer& tok
     pieces.push_back(tokenizer.piece(static_cast<std::int32_t>(ids[at(i)])));
   }
   if (text::is_sentencepiece(tokenizer)) return text::joined_sentencepieces(pieces);
-  // The CLS position stands for no text.
+  // The CLS position has no text.
   if (numbers(example, "long_sentence_ids")[at(span.first)] < 0) return "";
   return text::answer_in_words(tokenizer, pieces, source_snippet(example, span));
 }

@@ -17,7 +17,7 @@
 
 namespace etc::hotpotqa {
 
-// An index of features, as containers take it.
+// Converts an index stored in features to a container's index type.
 constexpr std::size_t at(std::int64_t index) {
   return static_cast<std::size_t>(index);
 }
@@ -40,11 +40,11 @@ struct Logits {
   std::span<const float> answer_type;       // [3] span, yes, no
 };
 
-// What decides which spans may be answers.
+// Decides which spans may be answers.
 struct SpanFilter {
   std::span<const std::int64_t> long_token_type_ids, long_sentence_ids;  // [n_l]
   std::vector<bool> facts;    // [n_g]: predicted supporting facts, titles and paragraphs among them
-  bool fact_of_none = false;  // what counts for positions that belong to no global token (CLS; quirk H4)
+  bool fact_of_none = false;  // the fact value of positions that belong to no global token (CLS; quirk H4)
   std::int64_t max_length = 30;
 
   // Both ends in sentences or titles, in the same one, in a predicted fact, in order and not too long.
@@ -61,8 +61,8 @@ struct ScoredSpan {
 std::vector<ScoredSpan> span_candidates(std::span<const float> begin_logits, std::span<const float> end_logits,
                                         std::int64_t top_positions, const SpanFilter& filter);
 
-// All admitted runs of begin and inside classes (inside may begin one, too; one that is open at the end is lost, quirk
-// H11), score = mean of the winning probabilities; in the same order. close_last: the open one counts.
+// All admitted runs of begin and inside classes, in the same order; a run may also begin with inside. score = mean of the
+// winning probabilities. A run that is open at the end is lost (quirk H11) unless close_last is set.
 std::vector<ScoredSpan> bio_candidates(std::span<const float> bio_logits, bool close_last, const SpanFilter& filter);
 
 struct Answer {
@@ -78,18 +78,18 @@ struct Decoded {
   std::vector<SupportingFact> supporting_facts;
 };
 
-// example: features of hotpotqa::schema(), or of its padded form where padding counts. global_capacity: G where the
-// reference's quirks H4 and H11 are wanted, which read the last of G global slots; 0: without them.
+// example: features of hotpotqa::schema(), or of its padded form where padding counts. global_capacity: G to reproduce the
+// reference's quirks H4 and H11, which read the last of G global slots; 0: without them.
 // Cost: O(n_l log top_positions + top_positions²).
 Decoded decode(const Logits& logits, const data::Example& example, const data::Tokenizer& tokenizer,
                const DecodeOptions& options, std::int64_t global_capacity = 0);
 
-// {"answer": {id: text}, "sp": {id: [[title, sentence number], …]}}, the answers written as they come. Supporting facts
-// stay in memory until the end, about 100 bytes a record.
+// {"answer": {id: text}, "sp": {id: [[title, sentence number], …]}}. Answers are written immediately; supporting facts are
+// held in memory until the end, about 100 bytes per record.
 class PredictionFile {
  public:
   explicit PredictionFile(const std::filesystem::path& target);  // "-": standard output
-  // Throws Error on an id that was there before.
+  // Throws Error on a repeated id.
   void add(const std::string& id, const std::string& answer, const std::vector<SupportingFact>& facts);
   void finish();
 

@@ -59,7 +59,7 @@ class Layout {
     f_.global_text.push_back(text);
   }
 
-  // A long token of the last global token, or of none.
+  // Adds a long token that belongs to the last global token, or to none.
   void add_long(std::int32_t id, LongType type, std::int64_t sentence, std::int64_t unigram) {
     f_.long_token_ids.push_back(id);
     f_.long_token_type_ids.push_back(type);
@@ -69,7 +69,7 @@ class Layout {
     f_.long_tokens_to_unigrams.push_back(unigram);
   }
 
-  // Where the segment is empty, the mark falls on the one before, which has it already.
+  // If the segment is empty, this sets the breakpoint at the end of the previous segment, which is set already.
   void end_segment() {
     f_.long_paragraph_breakpoints.back() = 1;
     f_.global_paragraph_breakpoints.back() = 1;
@@ -112,7 +112,7 @@ class Layout {
     paragraph_ = kNone;
   }
 
-  // Adds a title or sentence and searches it for the answer when it supports it; false when it was skipped.
+  // Adds a title or sentence, and searches it for the answer if it is a supporting fact; false when it was skipped.
   bool add_unit(const std::string& text, LongType type, bool fact, std::int64_t paragraph) {
     const text::OffsetText tokens(text, tokenizer_);
     const auto& ids = tokens.ids();
@@ -139,7 +139,7 @@ class Layout {
   const std::string answer_;
   const std::vector<std::int32_t> answer_ids_;
   const text::LeadingSeparator separator_;
-  std::int64_t paragraph_ = kNone;  // global token of the paragraph under way
+  std::int64_t paragraph_ = kNone;  // global token of the current paragraph
   Features f_;
 };
 
@@ -164,7 +164,7 @@ Label choose_label(const Record& record, const Features& features, const Prepare
   const bool yes_or_no = record.answer == "yes" || record.answer == "no";
   if (yes_or_no) label.type = record.answer == "yes" ? AnswerType::yes : AnswerType::no;
   const auto& spans = features.answer_spans;
-  // The reference takes the first span whatever it is worth: in skipped text (H2), inverted (H14, H15), letters of a
+  // The reference takes the first span without checking it: in skipped text (H2), inverted (H14, H15), or letters of a
   // word for yes and no (H3).
   const auto usable = [&](const AnswerSpan& s) { return reference || (!s.skipped && !inverted(s)); };
   const auto chosen = std::find_if(spans.begin(), spans.end(), usable);

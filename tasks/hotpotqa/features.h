@@ -17,14 +17,14 @@ inline constexpr std::int64_t kNone = -1;
 
 enum LongType : std::int64_t { kPaddingType = 0, kSentenceType = 1, kTitleType = 2, kQuestionType = 3 };
 
-// A long span where the answer stands.
+// A span of long tokens that contains the answer.
 struct AnswerSpan {
   text::TokenSpan tokens;
-  bool skipped = false;  // its text was left out for length: the positions mean whatever follows (quirk H2)
+  bool skipped = false;  // its text was left out for length: the positions refer to the text that follows (quirk H2)
   bool inside_word = false;
 };
 
-// n_l long and n_g global elements; what they mean is the table of task-hotpotqa 2.5.
+// n_l long and n_g global elements; the table of task-hotpotqa 2.5 defines them.
 struct Features {
   std::vector<std::int64_t> long_token_ids, long_token_type_ids, long_sentence_ids, long_paragraph_ids,
       long_paragraph_breakpoints, long_tokens_to_unigrams;  // [n_l]
@@ -38,7 +38,7 @@ struct Features {
   std::int64_t facts_cut_away = 0;       // sentences that are supporting facts among them
 };
 
-// The sequences of a record, skipping what does not fit:
+// The sequences of a record; text that does not fit is skipped:
 //   long    CLS, question pieces, then per paragraph its title's and its sentences' pieces
 //   global  CLS, one per question piece, then per paragraph one for itself, its title and each sentence
 // Cost: linear in the text.
@@ -46,7 +46,8 @@ Features lay_out(const Record& record, const data::Tokenizer& tokenizer, const P
 
 enum class AnswerType : std::int64_t { span = 0, yes = 1, no = 2 };
 
-// What a labelled record is trained on. With a fault the record cannot be trained on and the rest is not meant.
+// The training target of a labelled record. With a fault the record cannot be trained on and the other members are
+// meaningless.
 struct Label {
   enum class Fault { none, no_sf_label, answer_empty, answer_not_found, answer_beyond_limit, answer_in_cut_text };
   Fault fault = Fault::none;
@@ -56,8 +57,8 @@ struct Label {
 };
 Label choose_label(const Record& record, const Features& features, const PrepareConfig& config);
 
-// BIO labels of `length` long positions: 0 begins a span, 1 goes on with it, 2 is outside. In the order of the spans;
-// ends at the first that reaches beyond the length. Spans that end before they begin are left out (quirk H14).
+// BIO labels of `length` long positions: 0 begins a span, 1 is inside, 2 is outside. Spans are applied in order, up to the
+// first that reaches beyond the length. Spans that end before they begin are left out (quirk H14).
 std::vector<std::int64_t> bio_labels(const std::vector<AnswerSpan>& spans, std::int64_t length);
 
 }  // namespace etc::hotpotqa

@@ -43,7 +43,7 @@ void check_example(const data::Example& example, const EncoderConfig& model, con
   const std::int64_t texts = std::ssize(feed::texts(example, "global_text"));
   if (texts != sizes.globals) examination.reject("global_text", "expected G={} strings, got {}", sizes.globals, texts);
   examination.number_in_range("answer_types", -1, 3);
-  // Labels beyond the sequence are the reference's behaviour (quirks H2, H3) and have no loss.
+  // Labels beyond the sequence are allowed, as in the reference (quirks H2, H3); they have no loss.
   examination.number_in_range("answer_begins", -1, kNoLimit);
   examination.number_in_range("answer_ends", -1, kNoLimit);
   examination.same_length("span_ends", std::ssize(numbers(example, "span_begins")));

@@ -13,8 +13,8 @@ struct FeedOptions {
 };
 
 // Throws Error "feed: <where>: example <id>: <feature>: …" when the features of one example contradict each other or
-// the model: what tasks/feed/multihop.h checks, CLS tokens that differ, facts that are not 0 or 1, paragraphs, labels
-// and texts that do not belong to the sequences.
+// the model: everything that tasks/feed/multihop.h checks, CLS tokens that differ, facts other than 0 or 1, paragraphs,
+// labels and texts that do not fit the sequences.
 void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where);
 
 // Checks the examples, builds the batch and its labels. The global CLS token, the first, sees every long token even

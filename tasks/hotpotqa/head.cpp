@@ -23,7 +23,7 @@ std::vector<double> fact_losses(const LossArguments& args) {
     double sum = 0;
     for (std::int64_t j = args.global_offsets[b]; j < args.global_offsets[b + 1]; ++j) {
       const double x = logits[j], y = args.labels->facts[static_cast<std::size_t>(j)];
-      // −y·log σ(x) − (1−y)·log(1−σ(x)), written so that exp() gets no positive number: it cannot overflow.
+      // −y·log σ(x) − (1−y)·log(1−σ(x)), written so that the argument of exp() is never positive and cannot overflow.
       if (labelled) sum += std::max(x, 0.0) - x * y + std::log1p(std::exp(-std::abs(x)));
       if (dlogits == nullptr) continue;
       dlogits[j] = labelled ? static_cast<float>(args.scales[0] * (1 / (1 + std::exp(-x)) - y)) : 0.0f;

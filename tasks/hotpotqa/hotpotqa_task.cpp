@@ -127,7 +127,7 @@ class HotpotqaTask final : public Task {
   std::shared_ptr<const data::Tokenizer> vocabulary_;
 };
 
-// Ids that one of the two sides lacks: counted as the scores do, and named.
+// Warns about ids that one of the two sides lacks; they are counted as the scores count them.
 void warn_about(const Json& ids, const std::string& what, const std::string& where) {
   constexpr std::size_t kShown = 10;
   if (ids.empty()) return;
@@ -138,7 +138,7 @@ void warn_about(const Json& ids, const std::string& what, const std::string& whe
 }
 
 Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold) {
-  const PredictionSet predicted = read_predictions(predictions);  // first: the smaller file, the likelier mistake
+  const PredictionSet predicted = read_predictions(predictions);  // first, as the smaller and likelier faulty file
   Json result = evaluate(predicted, read_gold(gold));
   const std::string where = predictions.string();
   warn_about(result.at("missing_answers"), "gold records without an answer, scored 0", where);

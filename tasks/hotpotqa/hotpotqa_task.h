@@ -1,4 +1,4 @@
-// HotpotQA as one entry of the list of tasks.
+// The HotpotQA task, for the list of tasks.
 #pragma once
 
 #include "tasks/task.h"

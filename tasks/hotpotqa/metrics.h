@@ -24,7 +24,7 @@ struct Score {
   double em = 0, f1 = 0, precision = 0, recall = 0;
 };
 
-// Word overlap of the normalised answers; where one of them is yes, no or noanswer, only equality counts.
+// Word overlap of the normalised answers; if one of them is yes, no or noanswer, only equality counts.
 Score answer_score(std::string_view prediction, std::string_view gold);
 
 // Two sets compared exactly; repeated facts count once.
@@ -39,13 +39,13 @@ struct GoldRecord {
   std::vector<SupportingFact> supporting_facts;
 };
 
-// What a prediction file holds; either part may lack a record.
+// The contents of a prediction file; a record may be missing in either part.
 struct PredictionSet {
   std::map<std::string, std::string> answers;
   std::map<std::string, std::vector<SupportingFact>> supporting_facts;
 };
 
-// Scores of one gold record; a part without prediction has none, the joint score needs both.
+// Scores of one gold record; a part without a prediction has no score, and the joint score needs both parts.
 struct RecordScores {
   std::optional<Score> answer, facts, joint;
 };
@@ -66,13 +66,13 @@ class ScoreSum {
   Score answer_, facts_, joint_;
 };
 
-// Which kind of answer was predicted for which kind of gold answer (task-hotpotqa 6.6): counts like "A_B" (gold other
-// than yes and no, another non-empty answer predicted); only pairs that occur.
+// Counts of predicted kinds of answer per kind of gold answer (task-hotpotqa 6.6), for example "A_B": gold is neither yes
+// nor no, and a different non-empty answer was predicted. Holds only pairs that occur.
 class Confusion {
  public:
   void add(std::string_view prediction, std::string_view gold);
   Json counts() const;
-  Json shares() const;  // of the gold kind
+  Json shares() const;  // relative to the gold kind
 
  private:
   std::map<std::string, std::int64_t> counts_;

@@ -9,15 +9,15 @@
 
 namespace etc::hotpotqa {
 
-// {"answer": {id: text}, "sp": {id: [[title, sentence number], …]}}. Throws Error naming file, id and element: not an
-// object with both members, an id that occurs twice, an answer that is no string, a fact that is not [string, integer].
+// {"answer": {id: text}, "sp": {id: [[title, sentence number], …]}}. Throws Error naming file, id and element if the file
+// is not an object with both members, an id is repeated, an answer is not a string or a fact is not [string, integer].
 PredictionSet read_predictions(const std::filesystem::path& path);
 PredictionSet parse_predictions(const text::JsonField& file);
 
-// What a raw record says about its answer. Throws Error naming the record's id and field.
+// The gold answer of a raw record. Throws Error naming the record's id and field.
 GoldRecord parse_gold(const text::JsonField& record);
 
-// All records of raw files, in order. Throws Error also on an id that occurs twice, naming both places.
+// All records of raw files, in order. Also throws Error on a repeated id, naming both positions.
 std::vector<GoldRecord> read_gold(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace etc::hotpotqa

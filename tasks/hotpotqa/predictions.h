@@ -1,4 +1,4 @@
-// One pass of a HotpotQA model over examples: answers and facts into files, official scores of the labelled ones.
+// One pass of a HotpotQA model over examples: writes answers and facts to files and scores the labelled examples.
 #pragma once
 
 #include <array>
@@ -13,8 +13,7 @@
 
 namespace etc::hotpotqa {
 
-// Logits of example b of a batch at its positions. `ends` is the memory of begin and end, which the head writes side by
-// side.
+// Logits of example b of a batch at its positions. `ends` stores the begin and end logits, which the head interleaves.
 struct ExampleLogits {
   std::array<std::vector<float>, 2> ends;
   Logits views;
@@ -28,9 +27,9 @@ class HotpotqaPredictions final : public Predictions {
 
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
-  // The twelve official numbers, joint_f1 first; the same joint_f1 at the threshold for supporting facts that is best
-  // for these very examples (tuned on them, so not to be compared), that threshold; the mean loss; how many examples
-  // were scored.
+  // The twelve official numbers, joint_f1 first; joint_f1 at the supporting-fact threshold that is best for these examples
+  // (tuned on them, so not comparable with other results), and that threshold; the mean loss; the number of scored
+  // examples.
   Metrics metrics() const override;
   void finish() override;
 

@@ -32,7 +32,7 @@ std::pair<const char*, std::string> words_of(Label::Fault fault, const Record& r
   return {"", ""};
 }
 
-// Faults that only the tokenizer can see.
+// Faults that only show after tokenisation.
 void check_sequences(const Record& record, const Features& features, prepare::FaultList& faults) {
   if (features.question_tokens == 0) {
     faults.warn("question", "question_empty",
@@ -87,7 +87,7 @@ std::uint32_t flags_of(const Record& record, const Features& features, const Lab
   return flags;
 }
 
-// The features that hold labels; -1 where there is none to train on.
+// Sets the features that hold labels; -1 where there is no label to train on.
 void put_labels(const Features& features, const Label& label, bool usable, Parity parity, data::Example& example) {
   example["answer_types"] = usable ? static_cast<std::int64_t>(label.type) : kNone;
   example["answer_begins"] = usable ? label.span.first : kNone;

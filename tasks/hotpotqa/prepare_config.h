@@ -1,4 +1,4 @@
-// The settings of HotpotQA's preparation (task-hotpotqa 8.4 lists the keys; 2 and 10 what they do).
+// The settings of HotpotQA's preparation (keys in task-hotpotqa 8.4, their effects in 2 and 10).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace etc::hotpotqa {
 
 using text::Parity;
 
-// Vocabulary ids of the tokens that stand for no text (task-hotpotqa 2.5).
+// Vocabulary ids of the tokens without text (task-hotpotqa 2.5).
 struct SpecialIds {
   std::int32_t pad = 0;
   std::int32_t cls = 0;
@@ -21,7 +21,7 @@ struct SpecialIds {
   std::int32_t paragraph = 0;
 };
 
-// Of the published WordPiece and SentencePiece vocabularies; fixed numbers, whatever a vocabulary holds there.
+// The ids in the published WordPiece and SentencePiece vocabularies: fixed numbers, used for any vocabulary.
 SpecialIds published_special_ids(bool sentencepiece);
 
 struct PrepareConfig : text::CommonSettings {
@@ -36,7 +36,8 @@ const FieldList<PrepareConfig>& prepare_settings();
 // Throws UsageError naming key and value. Special ids are not resolved yet.
 PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels);
 
-// The published ids but for those that are given. Throws UsageError when they and the tokenizer do not go together.
+// Sets special_ids: the given ids, and the published ones for the others. Throws UsageError when they do not fit the
+// tokenizer.
 void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer);
 
 Json json_of(const SpecialIds& ids);

@@ -1,4 +1,4 @@
-// One raw HotpotQA record, read and checked (task-hotpotqa 1.1, 2.1, 9). What depends on a tokenizer is not here.
+// One raw HotpotQA record, read and checked, without a tokenizer (task-hotpotqa 1.1, 2.1, 9).
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct Record {
   std::map<std::string, std::set<std::int64_t>> facts_by_title() const;
 };
 
-// Reads the fields and reports everything wrong with them. When a fault rejects the record, the result holds what could
-// be read, so that further checks can still run. raw.value is an object.
+// Reads the fields and reports all their faults. When a fault rejects the record, the result holds the readable fields, so
+// that further checks can still run. raw.value must be an object.
 Record read_record(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);
 
 }  // namespace etc::hotpotqa

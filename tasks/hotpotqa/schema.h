@@ -19,7 +19,7 @@ enum Flag : std::uint32_t {
   kFactOutOfRange = 1u << 6,     // a fact cites a sentence that the paragraph does not have
   kFactTitleUnknown = 1u << 7,   // a fact cites a title that the context does not have
   kAnswerInCutText = 1u << 8,    // the answer label lies in skipped text
-  kYesNoSubstringHit = 1u << 9,  // the span label of a yes/no question is a place where the letters occur
+  kYesNoSubstringHit = 1u << 9,  // the span label of a yes/no question is an occurrence of the letters in the text
 };
 
 }  // namespace etc::hotpotqa

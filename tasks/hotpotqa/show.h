@@ -1,4 +1,4 @@
-// A prediction for people (etc predict --show).
+// A prediction as readable text (etc predict --show).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace etc::hotpotqa {
 
-// Question, probabilities of the answer types, the answer with its judgement where gold is known, and the predicted and
-// the gold supporting facts with their probabilities, the answer in brackets where it stands in one of them.
+// The question; the probabilities of the answer types; the answer and, if gold is known, whether it is right; the predicted
+// and the gold supporting facts with their probabilities, and with the answer in brackets where they contain it.
 std::string shown_prediction(const data::Example& example, const Logits& logits, const data::Tokenizer& tokenizer,
                              const DecodeOptions& options);
 

@@ -23,15 +23,16 @@ void RawPredictor::predict(const fs::path& input, const std::function<void(std::
     flush();
     progress(done_);
   };
-  // Nobody waits for one record's place in a prediction file: what comes together is work for several processes.
+  // For a prediction file no writer waits for a single record, so records that arrive together are shared by several
+  // processes.
   const bool one_at_a_time = prepare::is_stream(input) && (processes_.size() == 1 || sink_.answers);
   const prepare::PassEnd end =
       one_at_a_time ? pass_over_stream(preparation_, input, callbacks) : pass_over_file(preparation_, input, callbacks);
   if (end.fault) fail(where_, "{}: {}", end.fault->code(), end.fault->what());
 }
 
-// Of a prediction file, which names every record once: only the first record of an id has a place in it, as in prepared
-// data. Tasks that choose among the records of an id leave that to their own file.
+// For a prediction file, which contains every id once: only the first record of an id has an entry, as in prepared
+// data. Tasks that choose among the records of an id do so in their own file.
 void RawPredictor::refuse_repeated(prepare::PassRecord& record) {
   const std::string& id = record.converted.id;
   if (sink_.predictions == nullptr || id.empty() || preparation_.unique_field() != nullptr) return;
@@ -169,7 +170,7 @@ std::string RawPredictor::line_of(ExampleRange record) {
   return text::one_line(answer_of(running_, examples_of(record), where_));
 }
 
-// All of them in the first process; elsewhere nothing.
+// Returns all lines in the first process, none in the others.
 std::vector<std::string> RawPredictor::shared_lines(const std::vector<ExampleRange>& groups) {
   const data::Share mine = data::share_of(std::ssize(groups), processes_.rank(), processes_.size());
   prepare::ByteWriter own;
@@ -183,7 +184,7 @@ std::vector<std::string> RawPredictor::shared_lines(const std::vector<ExampleRan
 
 void RawPredictor::answer_waiting(const std::vector<ExampleRange>& groups, bool shared) {
   const std::vector<std::string> lines = shared ? shared_lines(groups) : std::vector<std::string>{};
-  std::size_t next = 0;  // of the groups
+  std::size_t next = 0;  // index into groups
   for (const Record& record : records_) {
     if (record.examples == 0) {
       sink_.answers(text::one_line(record.error));
@@ -198,7 +199,7 @@ std::int64_t bytes_of_reading(const std::vector<std::string>& inputs) {
   constexpr std::int64_t kMost = 32'000'000, kLeast = 4'000'000, kTimes = 6;
   std::int64_t most = kLeast;
   for (const std::string& input : inputs) {
-    std::error_code unknown;  // of standard input
+    std::error_code unknown;  // for standard input
     const std::uintmax_t size = fs::file_size(input, unknown);
     most = std::max(most, unknown || size > kMost / kTimes ? kMost : kTimes * static_cast<std::int64_t>(size));
   }

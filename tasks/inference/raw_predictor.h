@@ -1,4 +1,4 @@
-// Raw records through a model as they are read: into a prediction file, or an answer each.
+// Predicts raw records while they are read: into a prediction file, or as one answer per record.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace etc {
 
-// Where the records' predictions go: one of the two.
+// The destination of the records' predictions: one of the two.
 struct PredictionSink {
-  Predictions* predictions = nullptr;  // the task's own file and metrics; null but in the first process
-  std::function<void(const std::string& line)> answers;  // of one record, in order, on one line; empty: not wanted
+  Predictions* predictions = nullptr;  // the task's own file and metrics; null in all processes but the first
+  std::function<void(const std::string& line)> answers;  // one line per record, in order; empty: not wanted
 };
 
-// Predicts the records of raw files. Examples wait until a window of the file is done, or, of a stream, are predicted
-// one record at a time, so that whoever writes the record can read its answer before the next. An answer:
-// RecordAnswer::finish(); of a record that could not be prepared {"id", "record", "error"}.
+// Predicts the records of raw files. Examples are collected until a window of the file is complete; records of a stream
+// are predicted one at a time, so that the writer can read the answer before it sends the next record. An answer is
+// RecordAnswer::finish(); for a record that could not be prepared {"id", "record", "error"}.
 //
-// Of several processes the first one reads, prepares and decodes; what waits in it is computed in shares, of micro-batches
-// or of records with an answer each, and the others need no input. A stream with answers wanted gives one record at a time,
-// which the first process computes alone.
+// With several processes the first one reads, prepares and decodes. Collected examples are computed in shares of
+// micro-batches, or of records with an answer each; the other processes need no input. If answers are wanted for a
+// stream, records come one at a time and the first process computes them alone.
 class RawPredictor {
  public:
-  // stopped: what is said after a stop signal.
+  // stopped: the message after a stop signal.
   RawPredictor(const Running& running, const prepare::Preparation& preparation, PredictionSink sink,
                std::string stopped, Communicator& processes = one_process())
       : running_(running),
@@ -39,20 +39,20 @@ class RawPredictor {
         stopped_(std::move(stopped)),
         processes_(processes) {}
 
-  // progress: examples predicted so far in all files. What is wrong with a record goes to the log. Throws Error where the
-  // file cannot be read to its end, and what prediction throws; Interrupted after a stop signal (Error where there are
-  // several processes, which must hear of it).
+  // progress: examples predicted so far in all files. Faults of records are logged. Throws Error if the file cannot be
+  // read to its end, and the exceptions of prediction; Interrupted after a stop signal (Error with several processes,
+  // because the others must be told).
   void predict(const std::filesystem::path& input, const std::function<void(std::int64_t)>& progress);
-  // There is no more to predict.
+  // Call after the last predict().
   void finish();
 
-  // What another process than the first does from its predict() to its finish().
+  // The work of the other processes, from the first one's predict() to its finish().
   void help();
 
   std::int64_t refused() const { return refused_; }  // records without a prediction
 
  private:
-  // A record that was read: its examples are the next of waiting_, or it has none.
+  // A record that was read: its examples are the next ones of waiting_, or it has none.
   struct Record {
     std::size_t examples = 0;
     Json error;  // null: there are examples
@@ -84,8 +84,8 @@ class RawPredictor {
   std::int64_t done_ = 0, refused_ = 0;
 };
 
-// What reading and preparing raw records takes: two windows of the file as text, values and examples (data/README.md).
-// Of several files the largest's.
+// The memory for reading and preparing raw records: two windows of the file as text, values and examples
+// (data/README.md). For several files that of the largest.
 std::int64_t bytes_of_reading(const std::vector<std::string>& inputs);
 
 }  // namespace etc

@@ -36,7 +36,7 @@ std::unique_ptr<prepare::Preparation> make_raw_preparation(const std::string& wh
   Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, folder.string());
   const std::string cut_by = splitter.empty() ? splitter_in(folder) : splitter;
   if (settings.contains(kSplitter) && !cut_by.empty()) settings[kSplitter] = cut_by;
-  if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
+  if (settings.contains("is_training")) settings["is_training"] = false;  // all records are to be predicted
   if (settings.contains(kForm)) settings[kForm] = "either";
   auto preparation = kind.make(settings, loaded.vocab, prepare::Labels::optional);
   if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {

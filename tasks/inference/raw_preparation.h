@@ -10,18 +10,18 @@
 
 namespace etc {
 
-// The preparation that the model's folder describes, with labels optional and every record kept. Settings that only say
-// in which of several forms records come are set to take each (NQ's input_form).
-//   where     what messages begin with, "etc predict"
-//   folder    the model's; Punkt tables that it keeps are taken
-//   splitter  "punkt:DIR" in their place; empty: those
-// Throws UsageError where the model has no vocabulary, and on a splitter where records of its task are not cut; Error where
+// The preparation that the model's folder describes, with labels optional and every record kept. Settings that only
+// select one of several input forms are set to accept all (NQ's input_form).
+//   where     the beginning of messages, "etc predict"
+//   folder    the model's; its Punkt tables are used
+//   splitter  "punkt:DIR" instead of these tables; empty: these
+// Throws UsageError if the model has no vocabulary, and for a splitter if the task does not split sentences; Error if
 // vocabulary or tables are not those of its data.
 std::unique_ptr<prepare::Preparation> make_raw_preparation(const std::string& where, const LoadedModel& loaded,
                                                            const std::filesystem::path& folder,
                                                            const std::string& splitter);
 
-// Throws UsageError on a splitter for records of a task that cuts no sentences. Empty: none is given.
+// Throws UsageError for a splitter if the task does not split sentences. Empty: none is given.
 void require_splitter_of(const std::string& task, const std::string& splitter, const std::string& where);
 
 }  // namespace etc

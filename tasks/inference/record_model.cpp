@@ -23,7 +23,7 @@ bool answers_records(const std::filesystem::path& folder) {
 RecordModel::RecordModel(std::string where, const RecordModelOptions& options) : where_(std::move(where)) {
   const std::filesystem::path folder = model_folder(options.model);
   device_ = open_device(options.device).device;
-  const std::string named = named_task(read_model_config(folder));  // none: open_model says what is expected
+  const std::string named = named_task(read_model_config(folder));  // if none, open_model reports what is expected
   if (!named.empty() && options.use != DocumentUse::none) require_documents(folder, named, options.use, where_);
   loaded_ = open_model(folder, {options.vocab, options.task});
   TaskModel& model = *loaded_.model;

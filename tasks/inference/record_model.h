@@ -1,5 +1,5 @@
-// A model folder loaded once, with all that raw records need, which then answers one record after the other: what the
-// commands, and whoever keeps a model in memory, have in common.
+// A model folder loaded once, with everything needed for raw records, which then answers one record after the other.
+// Used by the commands and by programs that keep a model in memory.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@
 
 namespace etc {
 
-// What a task does with a person's own documents (document_model.h).
+// The use that a task makes of a user's own documents (document_model.h).
 enum class DocumentUse { none, ask, keyphrases };
 
 struct RecordModelOptions {
-  std::filesystem::path model;  // a model folder, or a run, whose best checkpoint is taken
-  std::filesystem::path vocab;  // in the place of the vocabulary that the folder keeps; empty: that one
-  std::string splitter;         // "punkt:DIR" in the place of the tables that it keeps; empty: those
-  Json task = Json::object();   // keys of section task in the place of the checkpoint's
+  std::filesystem::path model;  // a model folder, or a run, which stands for its best checkpoint
+  std::filesystem::path vocab;  // instead of the vocabulary kept in the folder; empty: that one
+  std::string splitter;         // "punkt:DIR" instead of the tables kept there; empty: those
+  Json task = Json::object();   // keys of section task that replace the checkpoint's
   std::string device = "cpu";
   std::string compute = "fp32", scores = "int32";
   std::int64_t memory_limit = 0;  // bytes; 0: none
-  // What the model's task must do with documents; none: answers to raw records are enough.
+  // The use of documents that the model's task must support; none: answers to raw records suffice.
   DocumentUse use = DocumentUse::none;
 };
 
-// Whether the model of this folder has answers to single raw records: it has a task's head, and the task has them.
+// Whether the model in this folder can answer single raw records: it has a task's head, and the task supports answers.
 bool answers_records(const std::filesystem::path& folder);
 
 class RecordModel : NotCopied {
  public:
-  // where: what messages begin with, "etc ask". Throws UsageError on a model of a task without such a use, or without
-  // answers, before anything of it is read that only models with answers have; else as open_model(),
+  // where: the beginning of messages, "etc ask". Throws UsageError if the model's task does not support this use or has
+  // no answers, before anything is read that only models with answers have; otherwise throws as open_model(),
   // make_raw_preparation() and load_weights() do.
   RecordModel(std::string where, const RecordModelOptions& options);
 
@@ -52,10 +52,10 @@ class RecordModel : NotCopied {
   Device device() const { return device_; }
   const std::string& vocab_sha256() const { return loaded_.data.vocab_sha256; }
 
-  // The examples of one raw record. what: names it in messages. Throws Error listing what is wrong with it.
+  // The examples of one raw record. what: names it in messages. Throws Error listing its faults.
   std::vector<data::LoadedExample> prepare(const Json& record, const std::string& what) const;
 
-  // The same of the record as its text: one JSON value. Throws InputFault where it is no JSON. Thread-safe, as prepare().
+  // The same for a record as JSON text. Throws InputFault if it is not JSON. Thread-safe, as prepare().
   std::vector<data::LoadedExample> prepare_text(std::string text, const std::string& what) const;
 
   // The answer to a record's examples (tasks/ANSWERS.md).

@@ -37,7 +37,7 @@ Tensor rows_of(const Tensor& x, std::int64_t first, std::int64_t end) {
   return rows;
 }
 
-// Of the rows whose token belongs to a sentence; none: of all.
+// The mean over the rows whose token belongs to a sentence; if there are none, over all rows.
 std::vector<float> mean_of(const Tensor& states, std::span<const std::int32_t> sentences) {
   const bool any = std::any_of(sentences.begin(), sentences.end(), [](std::int32_t sentence) { return sentence >= 0; });
   std::vector<double> sums(static_cast<std::size_t>(states.cols()), 0);
@@ -53,8 +53,8 @@ std::vector<float> mean_of(const Tensor& states, std::span<const std::int32_t> s
   return mean;
 }
 
-// Throws UsageError on a model of another task than reads texts one by one: its vocabulary has no [CLS] or [SEP], and that
-// this is missing would not say what is wrong.
+// Throws UsageError for a model of a task that does not read texts one by one. Its vocabulary has no [CLS] or [SEP],
+// and a message about these would not explain the cause.
 void require_reads_texts(const fs::path& folder, const EncoderConfig& config, const std::string& where) {
   const std::string task = named_task(read_model_config(folder));
   constexpr const char* kExpected = "--model: expected an encoder that reads texts";
@@ -67,7 +67,7 @@ void require_reads_texts(const fs::path& folder, const EncoderConfig& config, co
   fail_usage(where, "{}, got an encoder-decoder (etc translate reads lines with it)", kExpected);
 }
 
-// Of a model folder, whose encoder may be in memory already.
+// The parts of a model folder; its encoder may already be in memory.
 TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& where, Encoder* in_memory) {
   const ModelConfig config = read_encoder_config(options.model);
   require_reads_texts(options.model, *config, where);
@@ -92,7 +92,7 @@ TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& 
   return parts;
 }
 
-// Numbers of sentences: how many there are. Throws Error unless they are in order, with none left out.
+// The number of sentences. Throws Error unless they are numbered in order without gaps.
 std::int64_t count_sentences(std::span<const std::int32_t> sentences, const std::string& name) {
   std::int32_t last = -1;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
@@ -165,7 +165,7 @@ PreparedText TextEncoder::prepare(std::string_view text, const std::string& name
   if (!tokenizer_) fail_usage(where_, "texts need the model's vocabulary, and there is none: expected token ids");
   data::require_text(text, name);
   const bool sentences = config_->has_global_tokens();
-  const std::int64_t most = longest_ - (sentences ? 1 : 2);  // beside CLS and SEP
+  const std::int64_t most = longest_ - (sentences ? 1 : 2);  // in addition to CLS and SEP
   const std::int64_t most_sentences =
       config_->max_absolute_position_embeddings > 0 ? config_->max_absolute_position_embeddings : most;
   PreparedText prepared;

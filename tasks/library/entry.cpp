@@ -16,7 +16,7 @@ namespace longetc {
 
 namespace {
 
-// What is thrown instead of an Error of the library: what the caller's own function threw.
+// Carries an exception of the caller's own function through the library, instead of an Error.
 struct CallersException {
   std::exception_ptr thrown;
 };

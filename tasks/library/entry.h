@@ -1,4 +1,5 @@
-// What every call of the library passes through: the machine made ready, progress handed on, errors made the library's.
+// Common entry code of every library call: prepares the machine, forwards progress, and converts errors to
+// longetc::Error.
 #pragma once
 
 #include <csignal>
@@ -13,8 +14,8 @@
 
 namespace longetc {
 
-// What listens for signals leaves a hangup and a broken pipe harmless after one, for a process that is about to end; this
-// one goes on, with its own handlers.
+// Restores the caller's handlers. After a signal, a StopSignal leaves SIGHUP and SIGPIPE ignored for a process that is
+// about to end; this process continues, with its own handlers.
 class KeptHandlers : etc::NotCopied {
  public:
   KeptHandlers();
@@ -25,14 +26,14 @@ class KeptHandlers : etc::NotCopied {
   struct sigaction pipe_ {};
 };
 
-// A call that may take long: whoever reports progress in it tells the caller's function, which may ask to stop.
+// A call that may take long: progress reported within it is passed to the caller's function, which may ask to stop.
 class LongCall {
  public:
   explicit LongCall(const Progress& progress);
 
-  // Of work that has no other way to report. Throws etc::Interrupted where the caller wants to stop.
+  // For work that has no other way to report. Throws etc::Interrupted if the caller asks to stop.
   void report(const ProgressReport& report);
-  // What the caller's function threw, if it did; else nothing.
+  // Rethrows the exception of the caller's function, if it threw one.
   void rethrow() const;
 
  private:
@@ -46,14 +47,14 @@ class LongCall {
   etc::ProgressReceiver receiver_;
 };
 
-// CPU kernels are registered, the calling thread may be interrupted safely while it computes. Throws etc::Error where the
-// processor lacks what they need. Any number of calls.
+// Registers CPU kernels and makes interrupting the calling thread safe while it computes. Throws etc::Error if the
+// processor lacks required features. May be called any number of times.
 void make_ready();
 
-// Throws what is being handled as longetc::Error.
+// Rethrows the current exception as longetc::Error.
 [[noreturn]] void throw_as_own();
 
-// Runs the call and returns what it does.
+// Runs the call and returns its result.
 template <typename Call>
 auto guarded(Call&& call) {
   try {
@@ -64,7 +65,7 @@ auto guarded(Call&& call) {
   }
 }
 
-// The same of a call that reports progress: call(LongCall&).
+// The same for a call that reports progress: call(LongCall&).
 template <typename Call>
 auto guarded_long(const Progress& progress, Call&& call) {
   return guarded([&] {

@@ -29,7 +29,7 @@ struct OwnedEncoder {
   std::unique_ptr<etc::Encoder> encoder;
 };
 
-// The keys of section `task` in the place of the checkpoint's.
+// Checks the keys of section `task` that replace the checkpoint's.
 void check_decoding(const std::string& text, const std::string& task) {
   const etc::Json given = etc::parse_json(text, "longetc: decoding");
   if (!given.is_object()) etc::fail_usage(kWhere, "decoding: expected an object, got {}", etc::json_line(given));
@@ -49,9 +49,9 @@ void check_decoding(const std::string& text, const std::string& task) {
   }
 }
 
-// All that can be said of the options before the weights are there. task: the model's, or empty.
+// Checks the options as far as possible without the weights. task: the model's, or empty.
 void check_options(const LoadOptions& options, const std::string& task) {
-  // What is the fastest type here takes measuring, which waits for the first call.
+  // For `auto` the fastest type must be measured, which waits for the first call.
   etc::chosen_types(options.compute == "auto" ? "fp32" : options.compute, options.scores, etc::Device::cpu);
   if (options.memory_limit < 0) {
     etc::fail_usage(kWhere, "memory_limit: expected 0 (none) or a number of bytes, got {}", options.memory_limit);
@@ -75,7 +75,7 @@ etc::TextEncoderOptions encoder_options(const std::string& folder, const LoadOpt
   return own;
 }
 
-// The encoder of weights in memory, its numbers still to be packed; config: its section `model`.
+// The encoder of weights in memory, not yet packed; config: its section `model`.
 std::shared_ptr<OwnedEncoder> read_weights(const Weights& weights, etc::ModelConfig& config) {
   std::vector<etc::convert::MemoryTensor> tensors;
   for (const Array& array : weights.arrays) tensors.push_back({array.name, array.shape, array.type, array.data});
@@ -103,7 +103,7 @@ std::shared_ptr<OwnedEncoder> read_weights(const Weights& weights, etc::ModelCon
   return own;
 }
 
-// The numbers of one text that are wanted.
+// The requested numbers of one text.
 struct Rows {
   std::shared_ptr<const float> owner;
   std::int64_t rows = 0, columns = 0;
@@ -191,9 +191,9 @@ etc::data::DocumentForm form_of(DocumentForm form, std::string_view document) {
 
 }  // namespace
 
-// Weights are kept once: what answers records shares its encoder with what encodes texts.
+// Weights are held once: the record model shares its encoder with the text encoder.
 struct Model::Impl {
-  std::filesystem::path folder;  // empty: of weights in memory
+  std::filesystem::path folder;  // empty: weights in memory
   LoadOptions options;
   etc::Json config;
   std::shared_ptr<etc::RecordModel> records;  // null: not needed yet
@@ -235,7 +235,7 @@ struct Model::Impl {
     return *texts;
   }
 
-  // The file; throws UsageError where none is known.
+  // The vocabulary file; throws UsageError if none is known.
   std::filesystem::path vocabulary() const {
     if (!options.vocabulary.empty()) return options.vocabulary;
     const std::string kept = folder.empty() ? "" : etc::DataIdentity::of(config).vocab_file;
@@ -243,7 +243,7 @@ struct Model::Impl {
     return folder / kept;
   }
 
-  // Answers about a person's own text.
+  // Answers about the user's own text.
   std::string answer(std::string_view document, DocumentForm form, const std::string& question, bool asks) {
     const etc::DocumentUse use = asks ? etc::DocumentUse::ask : etc::DocumentUse::keyphrases;
     etc::RecordModel& model = record_model(use);

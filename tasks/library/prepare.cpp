@@ -42,14 +42,14 @@ void require_given(const PrepareOptions& options, const etc::prepare::Preparatio
                     options.targets.size());
 }
 
-// What is written must be nothing that is read.
+// No output file may be an input.
 void require_apart(const PrepareOptions& options, const etc::prepare::RunOptions& run) {
   std::vector<std::string> read = options.inputs;
   read.insert(read.end(), options.targets.begin(), options.targets.end());
   read.push_back(options.vocabulary);
   for (const fs::path& written : {run.output, run.report}) {
     for (const std::string& input : read) {
-      std::error_code unknown;  // one of them is not there
+      std::error_code unknown;  // one of them does not exist
       if (fs::equivalent(written, input, unknown))
         etc::fail_usage("prepare", "{} would be written over {}: expected another output", written.string(), input);
     }

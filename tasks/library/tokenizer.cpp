@@ -15,11 +15,11 @@ std::string spelled(const Vocabulary& vocabulary, std::int32_t id) {
   return vocabulary.piece(id);
 }
 
-// How the pieces of a kind of vocabulary say where words begin and end.
+// How a kind of vocabulary marks the beginning and end of words in its pieces.
 struct Joints {
-  std::string_view inside;  // before a piece that goes on with the word
+  std::string_view inside;  // before a piece that continues the word
   std::string_view blank;   // in a piece: a blank
-  std::string_view more;    // at the end of a piece that the word goes on behind
+  std::string_view more;    // at the end of a piece after which the word continues
 };
 
 Joints joints_of(std::string_view kind) {
@@ -32,7 +32,7 @@ Joints joints_of(std::string_view kind) {
 std::string text_of(const Vocabulary& vocabulary, const std::int32_t* ids, std::size_t count) {
   const Joints joints = joints_of(vocabulary.kind());
   std::string text;
-  bool joined = true;  // to what is there
+  bool joined = true;  // to the text so far
   for (std::size_t i = 0; i < count; ++i) {
     std::string piece = spelled(vocabulary, ids[i]);
     if (!joints.blank.empty()) {

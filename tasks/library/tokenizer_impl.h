@@ -1,4 +1,4 @@
-// What is behind the library's Tokenizer.
+// Implementation of the library's Tokenizer.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ namespace etc::lm {
 
 namespace {
 
-// Of a language model there is nothing to choose beside its encoder.
+// A language model has no task settings; only its encoder is configured.
 struct TaskKeys {};
 
 const FieldList<TaskKeys>& task_fields() {
@@ -38,8 +38,8 @@ const DenseConfig& causal_config(const EncoderConfig& model) {
   return *config;
 }
 
-// logit_i = x_i·Eᵀ + b of final states x [T, H] and the encoder's token table E [V, H], made in slices with the loss.
-// Parameter: cls/predictions/output_bias [V], as pre-training has it.
+// logit_i = x_i·Eᵀ + b for final states x [T, H] and the encoder's token table E [V, H], computed in slices together with
+// the loss. Parameter: cls/predictions/output_bias [V], as in pre-training.
 class LmTask final : public Task {
  public:
   LmTask(const Json& section, const EncoderConfig& model) : config_(causal_config(model)) {
@@ -115,7 +115,7 @@ class LmTask final : public Task {
   std::shared_ptr<const data::Tokenizer> vocabulary_;
 };
 
-// There is no prediction file of an official form to score.
+// No official prediction format exists, so there is nothing to score.
 Json score_files(const std::filesystem::path&, const std::vector<std::filesystem::path>&) {
   fail_usage("etc eval", "task lm has no prediction file to score: evaluate a model (--model RUN/best --data FILE)");
 }

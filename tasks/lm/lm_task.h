@@ -1,4 +1,4 @@
-// Language models as one entry of the list of tasks.
+// The language model task, for the list of tasks.
 #pragma once
 
 #include "tasks/task.h"

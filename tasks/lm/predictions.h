@@ -1,4 +1,4 @@
-// How well a language model predicts texts, and what it says of every piece.
+// The quality of a language model's predictions, and its prediction for every piece.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,19 @@ namespace etc::lm {
 // The labels of a segment (schema.h).
 std::vector<std::int32_t> labels_of(const data::Example& example);
 
-// While counting (Task::count_predictions): what LmPredictions takes of these.
+// For counting memory (Task::count_predictions): the memory that LmPredictions takes for these examples.
 void count_piece_result(const HeadOutput& states, const VocabularyLayer& output, Examples examples);
 
-// What is counted: every label of the data, the piece that ends a text included, each predicted from the pieces before it
-// that its segment and, of a model with memory, the memory reach; the first piece of a text is predicted from the text
-// end alone.
+// Every label of the data counts, including the piece that ends a text. Each is predicted from the pieces before it in its
+// segment and, for a model with memory, in the memory; the first piece of a text is predicted from the text end alone.
 //   "log2_likelihood", "perplexity", "token_accuracy"   per label (span::Perplexity)
 //   "bits_per_character"   bits of all labels, divided by the characters of the raw text. The ends of texts have bits but
 //                          no characters; line ends that are part of a text are characters
-// Prediction file, JSON lines, one for each segment:
-//   {"id": "0:3", "pieces": [...], "log2_p": [...], "best": [...]}    labels, their log2 probability, the most probable
+// Prediction file: JSON lines, one for each segment, with the labels, their log2 probabilities and the most probable pieces:
+//   {"id": "0:3", "pieces": [...], "log2_p": [...], "best": [...]}
 class LmPredictions final : public Predictions {
  public:
-  // vocabulary: null: pieces are written as their ids.
+  // vocabulary: if null, pieces are written as ids.
   LmPredictions(const PredictionRequest& request, const VocabularyLayer& output,
                 std::shared_ptr<const data::Tokenizer> vocabulary);
 

@@ -21,7 +21,7 @@ bool has_kind(const data::Tokenizer& tokenizer, std::string_view kind) {
   return tokenizer.kind() == kind;
 }
 
-// See PreparationKind::make. Every text serves as well with labels as without.
+// See PreparationKind::make. A text has its own labels, so the setting for labels is not used.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        prepare::Labels /*labels*/) {
   const PrepareConfig config = prepare_settings().read(settings, "etc prepare");

@@ -13,22 +13,22 @@
 
 namespace etc::lm {
 
-// Some lines of a text as pieces.
+// A block of lines as pieces.
 struct CutLines {
   struct Line {
-    std::int64_t end = 0;         // of its pieces among the ids
-    std::int64_t characters = 0;  // that are part of the text
-    bool ends_text = false;       // behind it
+    std::int64_t end = 0;         // end of its pieces among the ids
+    std::int64_t characters = 0;  // those that are part of the text
+    bool ends_text = false;       // the text ends after this line
   };
   std::vector<std::int32_t> ids;
   std::vector<Line> lines;
-  std::int64_t invalid_bytes = 0;  // left out: no UTF-8
+  std::int64_t invalid_bytes = 0;  // left out: not UTF-8
 };
 
 class LmPreparation : public prepare::WholeTextPreparation {
  public:
-  // Throws Error where the vocabulary has no piece that ends texts, [SEP] of WordPiece and </s> of the others, or none
-  // for what it lacks, [UNK] or <unk>.
+  // Throws Error if the vocabulary has no piece that ends texts ([SEP] in WordPiece, </s> in the others) or no piece for
+  // unknown text ([UNK] or <unk>).
   LmPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer);
 
   const data::Schema& schema() const override;
@@ -44,7 +44,7 @@ class LmPreparation : public prepare::WholeTextPreparation {
 
   const PrepareConfig& config() const { return config_; }
   std::int32_t text_end() const { return text_end_; }
-  std::int32_t unknown() const { return unknown_; }  // what stands for text that the vocabulary lacks
+  std::int32_t unknown() const { return unknown_; }  // the piece for text outside the vocabulary
 
  private:
   void cut_line(std::string_view line, CutLines& cut) const;

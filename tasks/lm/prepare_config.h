@@ -7,11 +7,11 @@
 
 namespace etc::lm {
 
-// Where texts end: what is read after that remembers nothing of what is before.
+// Where a text ends; no memory is carried from one text to the next.
 enum class TextEnds {
   files,        // at the end of each file
-  empty_lines,  // at empty lines, which are no part of a text, too
-  lines,        // at the end of each line; line ends are no part of a text
+  empty_lines,  // also at empty lines, which are not part of a text
+  lines,        // at the end of each line; line ends are not part of a text
 };
 
 struct PrepareConfig {

@@ -12,7 +12,7 @@ void SegmentMaker::add(std::int32_t id, std::int64_t characters) {
   reads_.push_back(id);
 }
 
-// The label of the last piece that is read: a full segment is complete with it.
+// `next` is the label of the last piece that was read; if the segment is full, this completes it.
 void SegmentMaker::predict(std::int32_t next) {
   if (std::ssize(reads_) == length_) emit(next);
 }

@@ -11,17 +11,17 @@ namespace etc::lm {
 
 class SegmentMaker {
  public:
-  // length: pieces that a segment reads, at least 1. text_end: e. first_text: the number of the first text. take: gets
-  // each segment as an example of the schema.
+  // length: pieces that a segment reads, at least 1. text_end: e. first_text: the number of the first text. take: called
+  // with each segment as an example of the schema.
   SegmentMaker(std::int64_t length, std::int32_t text_end, std::int64_t first_text,
                std::function<void(data::Example&&)> take)
       : length_(length), text_end_(text_end), take_(std::move(take)), text_(first_text) {}
 
-  // The next piece of the text, and characters of the raw text that count with it. The first one begins a text.
+  // Adds the next piece of the text, and the number of raw characters that count with it. The first piece begins a text.
   void add(std::int32_t id, std::int64_t characters);
-  // Characters without a piece of their own: they count with the next label.
+  // Adds characters without a piece of their own; they count with the next label.
   void add_characters(std::int64_t characters) { characters_ += characters; }
-  // Nothing of a text without pieces.
+  // Ends the text; a text without pieces gives no segment.
   void end_text();
 
   std::int64_t texts() const { return text_; }  // the number of the next one
@@ -34,7 +34,7 @@ class SegmentMaker {
   const std::int32_t text_end_;
   std::function<void(data::Example&&)> take_;
   std::int64_t text_, segment_ = 0, characters_ = 0;
-  std::vector<std::int64_t> reads_;  // of the segment that is open; none: no text is
+  std::vector<std::int64_t> reads_;  // pieces of the open segment; empty: no text is open
 };
 
 }  // namespace etc::lm

@@ -74,7 +74,7 @@ class TextRun final : public prepare::PartedRun {
     return work;
   }
 
-  // A file ends a text, so its segments depend on the others by the numbers of their texts alone.
+  // Every file ends a text, so a file's segments depend on the other files only through the numbering of texts.
   prepare::Counts prepare_input(std::size_t i, const prepare::Sink& sink, data::SourceFile* source) override {
     prepare::Counts counts;
     prepare::InputFaults faults(sources()[i].name, sink.report, counts);

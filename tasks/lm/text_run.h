@@ -1,4 +1,4 @@
-// The run of a language model's preparation: all texts from front to back.
+// The run of a language model's preparation: all texts in order.
 #pragma once
 
 #include "tasks/prepare/run.h"
@@ -7,8 +7,8 @@ namespace etc::lm {
 
 class LmPreparation;
 
-// options.inputs line by line into segments of texts. Keeps the promises of prepare::run. Memory: flat in the size of the
-// texts.
+// Converts options.inputs line by line into segments of texts, under the contract of prepare::run. Memory does not grow with
+// the size of the texts.
 prepare::Counts run_texts(const LmPreparation& preparation, const prepare::RunOptions& options);
 
 }  // namespace etc::lm

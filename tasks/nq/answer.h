@@ -1,4 +1,4 @@
-// The answer to one Natural Questions page, of all its windows.
+// The answer to one Natural Questions page, from all its windows.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,8 @@
 
 namespace etc::nq {
 
-// {"id", "answer": "yes", "no" or null, "long": span, "short": [span, …]}, spans {"start_token",
-// "end_token", "score"} of document tokens or null where there is none; scores are those of the official prediction
-// file.
+// {"id", "answer": "yes", "no" or null, "long": span, "short": [span, …]}; a span is {"start_token", "end_token", "score"}
+// in document tokens, or null if there is none. Scores are those of the official prediction file.
 class NqAnswer final : public RecordAnswer {
  public:
   explicit NqAnswer(const DecodeOptions& options) : options_(options) {}

@@ -45,7 +45,7 @@ void DocumentDecoder::add(const WindowLogits& window) {
     const double zero = window.first[c];
     double best_of_column = -std::numeric_limits<double>::infinity();
     for (const auto& [position, z] : window.largest[c]) {
-      if (!std::isfinite(z)) {  // these come first
+      if (!std::isfinite(z)) {  // non-finite values are ranked first
         fail("decode", "document {}, window {}: a logit is {} (the weights may be damaged)", id_, windows_, z);
       }
       const double logit = z;
@@ -168,14 +168,14 @@ void DocumentDecoder::apply_answer_type(DecodedDocument& document) const {
       prediction.yes_no = text::first_largest(type_logits_) == 1 ? YesNo::yes : YesNo::no;
       break;
     case AnswerType::long_only:
-      document.long_type = true;  // the reference means to drop the short answer, but keeps it
+      document.long_type = true;  // the reference intends to drop the short answer, but keeps it
       break;
     default:
       break;
   }
 }
 
-// Of the 50 best starts and ends over all windows.
+// Pairs of the 50 best starts and ends over all windows.
 std::vector<ScoredSpan> DocumentDecoder::best_spans(const Entries& all_starts, const Entries& all_ends,
                                                     std::int64_t longest) const {
   const auto front = [](Entries entries) {
@@ -191,7 +191,7 @@ std::vector<ScoredSpan> DocumentDecoder::best_spans(const Entries& all_starts, c
       spans.push_back({start.token, end.token + 1, start.score + end.score});
     }
   }
-  // Windows overlap: of equal spans the better one.
+  // Windows overlap, so a span may occur several times: keep the one with the best score.
   std::stable_sort(spans.begin(), spans.end(),
                    [](const ScoredSpan& a, const ScoredSpan& b) { return a.score > b.score; });
   std::vector<ScoredSpan> best;

@@ -14,10 +14,10 @@
 namespace etc::nq {
 
 enum class SpanSelection { joint, disjoint, joint_exhaustive };
-// The reference divides a logit by that of position 0 in its window; where the latter is negative, that turns the order
-// of the window round. The difference has neither quirk nor parity.
+// The reference divides a logit by that of position 0 in its window. If the latter is negative, this reverses the order of
+// the window's entries. The difference avoids the quirk, but its scores do not equal the reference's.
 enum class ScoreKind { quotient, difference };
-// Whose answer type counts: of the window read last, as in the reference, or of the one with the best long answer.
+// The window whose answer type counts: the one read last, as in the reference, or the one with the best long answer.
 enum class TypeWindow { last, best_long };
 
 struct DecodeOptions {
@@ -29,15 +29,15 @@ struct DecodeOptions {
   std::int64_t n_best = 0;                 // spans collected beside the chosen ones
 };
 
-// The four choices of a position, in the order of the head's columns.
+// The four predicted positions, in the order of the head's columns.
 enum PositionColumn : std::size_t { kShortStart = 0, kShortEnd = 1, kLongStart = 2, kLongEnd = 3 };
 inline constexpr std::size_t kPositionColumns = 4;
 inline constexpr std::size_t kAnswerTypes = 5;
 
-// So many of the largest logits of a window and column can become entries.
+// The number of largest logits per window and column that can become entries.
 inline constexpr std::int64_t kEntriesPerWindow = 50;
 
-// What is read of one window.
+// The logits of one window that decoding reads.
 struct WindowLogits {
   std::span<const std::int64_t> token_pos;                             // [L] document token, -1: none
   std::array<std::span<const ops::Ranked>, kPositionColumns> largest;  // positions in the order of ops/top_k.h
@@ -54,8 +54,8 @@ struct ScoredSpan {
 struct DecodedDocument {
   Prediction prediction;
   bool long_type = false;  // the answer type says LONG
-  // False: the selection asks for an entry where there is none (no text in any window); the reference stops there, here
-  // the prediction is "no answer" with scores 0.
+  // False: the selection needs an entry but there is none (no text in any window). The reference stops there; here the
+  // prediction is "no answer" with scores 0.
   bool found = true;
   std::vector<ScoredSpan> long_best, short_best;  // at most n_best each, best first
 };
@@ -65,13 +65,13 @@ class DocumentDecoder {
  public:
   DocumentDecoder(std::int64_t example_id, const DecodeOptions& options) : options_(options), id_(example_id) {}
 
-  // Throws Error naming document and window when a score is not finite (a logit of position 0 that is 0).
+  // Throws Error naming document and window when a score is not finite (for example if the logit of position 0 is 0).
   void add(const WindowLogits& window);
   DecodedDocument decode() const;
   std::int64_t example_id() const { return id_; }
 
  private:
-  // An entry of the 50 largest of a window.
+  // One of the 50 largest logits of a window.
   struct Entry {
     double score = 0;
     std::int64_t token = 0;
@@ -82,10 +82,10 @@ class DocumentDecoder {
   };
 
   static Entry best(const Entries& entries);
-  // The first entry with the largest score of those for which `wanted`; nullopt: none.
+  // The entry with the largest score among those for which `wanted` holds, the first of equals; nullopt: none.
   template <typename Wanted>
   static std::optional<Entry> first_best(const Entries& entries, const Wanted& wanted);
-  // The pair with the largest sum of those for which `wanted`, the first of equals; nullopt: none.
+  // The pair with the largest sum among those for which `wanted` holds, the first of equals; nullopt: none.
   template <typename Wanted>
   static std::optional<Choice> best_pair(const Entries& starts, const Entries& ends, const Wanted& wanted);
 
@@ -99,7 +99,7 @@ class DocumentDecoder {
   std::int64_t windows_ = 0;
   std::array<Entries, kPositionColumns> entries_;
   std::array<float, kAnswerTypes> type_logits_{};
-  double type_score_ = 0;  // of the window type_logits_ are from
+  double type_score_ = 0;  // of the window that gave type_logits_
 };
 
 // One entry of the official prediction file, on one line, with the reference's misspelt extra member for LONG.

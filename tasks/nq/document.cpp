@@ -9,7 +9,7 @@ namespace {
 
 using Kind = data::TextBlock::Kind;
 
-// A document token: bytes [begin, end) of a block's text, or a tag, which is none of it.
+// A document token: bytes [begin, end) of a block's text, or a tag, which is not part of the text.
 struct Word {
   std::size_t block = 0, begin = 0, end = 0;
   bool tag() const { return begin == end; }
@@ -133,7 +133,7 @@ class NqDocument final : public DocumentRecord {
     add_tag(list ? "</Li>" : "</Tr>");
   }
 
-  // Ends the list or table under way, if there is one.
+  // Ends the current list or table, if there is one.
   void end_group() {
     if (group_ == Kind::paragraph) return;
     add_tag(group_ == Kind::list_item ? "</Ul>" : "</Table>");
@@ -152,7 +152,7 @@ class NqDocument final : public DocumentRecord {
     for (std::size_t t = start; t < end; ++t) {
       if (!words_[t].tag()) words.push_back(words_[t]);
     }
-    Json place = {{"start", 0}, {"end", 0}, {"text", ""}};  // of tags alone
+    Json place = {{"start", 0}, {"end", 0}, {"text", ""}};  // kept if the span has only tags
     if (!words.empty()) {
       const Word &first = words.front(), &last = words.back();
       const std::int64_t begins = data::place_of(document_.blocks[first.block], first.begin, first.end).begin;
@@ -178,7 +178,7 @@ class NqDocument final : public DocumentRecord {
   const OwnDocument& document_;
   Json tokens_ = Json::array(), candidates_ = Json::array();
   std::vector<Word> words_;       // [tokens]
-  Kind group_ = Kind::paragraph;  // of the list or table under way; paragraph: none
+  Kind group_ = Kind::paragraph;  // of the current list or table; paragraph: none
   std::int64_t group_start_ = 0;
   Json record_;
 };

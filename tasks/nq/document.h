@@ -1,12 +1,12 @@
-// A person's document as a Natural Questions record.
+// Converts a user's document to a Natural Questions record.
 #pragma once
 
 #include "tasks/document.h"
 
 namespace etc::nq {
 
-// Its paragraphs, its lists and its tables are the top-level candidates, with their tags as tokens; headings stand
-// between them, where neither the preparation nor the model looks. Words end at white space and beside punctuation.
+// Its paragraphs, lists and tables become the top-level candidates, with their tags as tokens. Headings lie between them
+// and are read neither by the preparation nor by the model. Words are split at white space and at punctuation.
 const DocumentKind& document_kind();
 
 }  // namespace etc::nq

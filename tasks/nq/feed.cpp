@@ -17,7 +17,7 @@ void check_example(const data::Example& example, const EncoderConfig& model, con
   examination.same_length("token_pos", length);
   examination.token_ids("token_ids", model.vocab_size);
   examination.token_ids("global_token_ids", model.vocab_size);
-  examination.in_range("sentence_ids", 0, length);  // blocks may be more than the global tokens
+  examination.in_range("sentence_ids", 0, length);  // there may be more blocks than global tokens
   examination.in_range("token_pos", -1, std::numeric_limits<std::int64_t>::max());
   for (const char* label : {"sa_start", "sa_end", "la_start", "la_end"}) {
     examination.number_in_range(label, 0, length);

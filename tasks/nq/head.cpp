@@ -6,7 +6,7 @@
 namespace etc::nq {
 
 namespace {
-constexpr double kTerms = kPositionColumns + 1;  // of the loss: four positions and the answer type
+constexpr double kTerms = kPositionColumns + 1;  // loss terms: four positions and the answer type
 }
 
 std::vector<std::uint8_t> allowed_positions(std::span<const std::int32_t> token_ids, const PositionMask& mask) {
@@ -35,7 +35,7 @@ HeadOutput Head::logits(Tape& tape, const Var& long_states, const std::vector<st
   for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
     const auto begin = static_cast<std::size_t>(offsets[b]), end = static_cast<std::size_t>(offsets[b + 1]);
     const auto allowed = allowed_positions(token_ids.subspan(begin, end - begin), *mask_);  // [L]
-    // A constant is added, so the gradient passes as it is.
+    // A constant is added, so the gradient is unchanged.
     for (std::size_t i = 0; i < allowed.size(); ++i) {
       for (std::size_t c = 0; c < kPositionColumns && allowed[i] == 0; ++c) {
         z[(begin + i) * kPositionColumns + c] += kMaskedLogit;
@@ -58,7 +58,7 @@ Labels labels_of(Examples examples) {
 
 std::vector<double> window_losses(const WindowLoss& args) {
   const double scale = 1 / (kTerms * args.denominator);
-  // positions [B, 4], losses [B]: first the answer type's, then the mean of all five.
+  // positions [B, 4]. losses [B] holds the answer type's loss first, then the mean of all five.
   const auto positions = span::position_losses(
       {args.offsets, args.positions, kPositionColumns, args.position_labels, scale, args.dpositions});
   std::vector<double> losses = span::class_losses({args.types, kAnswerTypes, args.type_labels, scale, args.dtypes});

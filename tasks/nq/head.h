@@ -1,4 +1,4 @@
-// The Natural Questions head: four choices of a position and an answer type per window (task-nq 4).
+// The Natural Questions head: four positions and an answer type per window (task-nq 4).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace etc::nq {
 // Positions of a HeadOutput.
 enum Logit : std::size_t { kPositionLogits = 0, kTypeLogits = 1 };
 
-// Positions that are no answer get logits this much lower, where the mask is on.
+// Added to the logits of positions that cannot be an answer, where the mask is on.
 inline constexpr float kMaskedLogit = -1e9f;
 
 struct PositionMask {
@@ -25,7 +25,7 @@ struct PositionMask {
   std::int32_t sep_id = 102;
 };
 
-// Which positions of one window stay: CLS, and what lies between the first and the second SEP.
+// The positions of one window that the mask allows: CLS, and those between the first and the second SEP.
 //   token_ids [L] → [L] 0 or 1
 std::vector<std::uint8_t> allowed_positions(std::span<const std::int32_t> token_ids, const PositionMask& mask);
 
@@ -47,9 +47,9 @@ class Head {
   span::OutputLayer types_;
 };
 
-// What the loss compares with.
+// Targets of the loss.
 struct Labels {
-  std::vector<std::int64_t> positions;  // [B, 4] within the window; 0, CLS: not here
+  std::vector<std::int64_t> positions;  // [B, 4] within the window; 0 (CLS): not in this window
   std::vector<std::int64_t> types;      // [B]; -1: none
 };
 Labels labels_of(Examples examples);
@@ -57,9 +57,9 @@ Labels labels_of(Examples examples);
 // The five cross-entropies of each window, added and divided by five.
 //   loss_b = (CE_sa_start + CE_sa_end + CE_la_start + CE_la_end + CE_type) / 5
 //   offsets [B+1]; positions, dpositions [T, 4]; types, dtypes [B, 5]
-//   position_labels [B, 4] within the window; type_labels [B], -1: the fifth adds nothing
+//   position_labels [B, 4] within the window; type_labels [B], -1: the fifth term is 0
 //   dpositions, dtypes = the gradient of Σ losses/denominator; null: not computed
-// Returns the B losses, not divided by the denominator. The softmaxes are over all positions given.
+// Returns the B losses, not divided by the denominator. The softmaxes run over all given positions.
 struct WindowLoss {
   std::span<const std::int64_t> offsets;
   const float* positions = nullptr;

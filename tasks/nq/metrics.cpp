@@ -110,7 +110,7 @@ ThresholdTable threshold_table(std::vector<Outcome> outcomes) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     predicted += outcomes[i].has_prediction ? 1 : 0;
     correct += outcomes[i].correct ? 1 : 0;
-    // Equal scores stand or fall together.
+    // A threshold keeps or drops all predictions with the same score together.
     if (i + 1 < outcomes.size() && outcomes[i + 1].score == outcomes[i].score) continue;
     table.points.push_back(point(outcomes[i].score, correct, predicted, gold));
     if (table.points.back().f1 > table.best.f1) table.best = table.points.back();

@@ -10,17 +10,17 @@
 
 namespace etc::nq {
 
-// Document tokens [start_token, end_token) and bytes of the HTML [start_byte, end_byte); a negative pair: not given.
+// Document tokens [start_token, end_token) and bytes of the HTML [start_byte, end_byte); a negative pair means not given.
 struct Span {
   std::int64_t start_token = -1, end_token = -1;
   std::int64_t start_byte = -1, end_byte = -1;
   bool null() const { return start_token < 0 && end_token < 0 && start_byte < 0 && end_byte < 0; }
 };
 
-// Two non-null spans with the same bytes, or with the same tokens; what only one of them gives does not count.
+// Whether two non-null spans have the same bytes, or the same tokens; a pair that only one of them gives is not compared.
 bool same_span(const Span& a, const Span& b);
 
-// Null spans aside, every span of either side is the same as one of the other.
+// Whether every non-null span of either side is the same as one of the other side.
 bool same_spans(const std::vector<Span>& a, const std::vector<Span>& b);
 
 enum class YesNo { none, yes, no };
@@ -45,7 +45,7 @@ struct Prediction {
   YesNo yes_no = YesNo::none;
 };
 
-// What the scores know of one document. An answer exists when at least two annotators gave one.
+// The inputs of the scores for one document. A gold answer exists when at least two annotators gave one.
 struct Outcome {
   bool has_gold = false, has_prediction = false, correct = false;
   double score = 0;
@@ -53,7 +53,7 @@ struct Outcome {
 Outcome long_outcome(const GoldDocument& gold, const Prediction& prediction);
 Outcome short_outcome(const GoldDocument& gold, const Prediction& prediction);
 
-// Scores of the predictions whose score reaches the threshold.
+// Precision, recall and F1 of the predictions whose score reaches the threshold.
 struct ThresholdPoint {
   double threshold = 0, precision = 0, recall = 0, f1 = 0;
 };
@@ -66,7 +66,7 @@ struct ThresholdTable {
 // Scores must be finite. Cost: O(n log n).
 ThresholdTable threshold_table(std::vector<Outcome> outcomes);
 
-// The point with the largest recall among those with precision >= target, the first of equals; all 0: none.
+// The point with the largest recall among those with precision >= target, the first of equals; all 0 if there is none.
 ThresholdPoint recall_at_precision(const ThresholdTable& table, double target);
 
 // Scores with every prediction counted, whatever its score; the threshold is 0.

@@ -1,4 +1,4 @@
-// Natural Questions as one entry of the list of tasks.
+// The Natural Questions task, for the list of tasks.
 #pragma once
 
 #include "tasks/task.h"

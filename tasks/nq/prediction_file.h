@@ -13,16 +13,16 @@ namespace etc::nq {
 
 using PredictionMap = std::map<std::int64_t, Prediction>;
 
-// {"predictions": [{"example_id": …, "long_answer": {…}, …}, …]}. Throws Error naming file, position, id and field: no
-// such object, wrong types, an id that occurs twice, no score or one that is not finite, half a span, a span whose
-// start is not before its end, yes or no together with a short span.
+// {"predictions": [{"example_id": …, "long_answer": {…}, …}, …]}. Throws Error naming file, position, id and field for
+// another structure, wrong types, a repeated id, a missing or non-finite score, a span with only one end or whose start is
+// not before its end, and for yes or no together with a short span.
 PredictionMap read_predictions(const std::filesystem::path& path);
 PredictionMap parse_predictions(const text::JsonField& file);
 
 // The annotations of a raw record, original or simplified. Throws Error naming the record's id and field.
 GoldDocument parse_gold(const text::JsonField& record);
 
-// The id of a raw record: a 64-bit integer, or a string of one (the published test files).
+// The id of a raw record: a 64-bit integer, or a string that holds one (the published test files).
 std::int64_t example_id(const text::JsonField& record);
 
 struct Gold {
@@ -30,11 +30,11 @@ struct Gold {
   std::vector<std::int64_t> unannotated;  // ids of the others, which cannot be scored
 };
 
-// All records of raw files, in order. Throws Error also on an id that occurs twice, naming both places.
+// All records of raw files, in order. Also throws Error on a repeated id, naming both positions.
 Gold read_gold(const std::vector<std::filesystem::path>& paths);
 
-// Leaves out the predictions for unannotated documents. Throws Error listing the first ids (up to ten) that only one of
-// the two sides has.
+// Removes the predictions for unannotated documents. Throws Error listing the first ids (up to ten) that only one of the
+// two sides has.
 void match_ids(PredictionMap& predictions, const Gold& gold, const std::string& where);
 
 }  // namespace etc::nq

@@ -68,7 +68,7 @@ void DocumentPredictions::add(Examples examples, const EncoderInput& input, cons
   const bool labelled = std::any_of(labels.types.begin(), labels.types.end(), [](auto type) { return type >= 0; });
   Var positions = logits.at(kPositionLogits);  // [T, 4]
   std::vector<double> losses;
-  if (labelled) {  // the loss is of all logits, decoding needs the largest only
+  if (labelled) {  // the loss needs all logits, decoding only the largest
     positions = Var(positions.value().to(Device::cpu));
     losses = window_losses({input.long_offsets, positions.value().data(), types.data(), labels.positions, labels.types,
                             1, nullptr, nullptr});

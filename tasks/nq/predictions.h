@@ -1,4 +1,4 @@
-// The results of one pass over the windows of a data set: merged into documents, written as they are complete, scored.
+// The results of one pass over the windows of a data set: merged into documents, written as each is complete, and scored.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,11 @@
 
 namespace etc::nq {
 
-// A row of /gold as the scores read it. Throws Error naming document and annotation on one that contradicts itself.
+// Converts a row of /gold for the scores. Throws Error naming document and annotation if an annotation contradicts itself.
 GoldDocument gold_of(const data::Example& row);
 
-// Windows of a document must come one after the other, as `etc prepare` writes them; so memory is one document,
-// whatever the data set's size, but for the ids and, per document with gold, two outcomes.
+// Windows of a document must be consecutive, as `etc prepare` writes them. Memory is therefore that of one document,
+// whatever the data set's size, plus the ids and, per document with gold, two outcomes.
 class DocumentPredictions final : public Predictions {
  public:
   DocumentPredictions(const PredictionRequest& request, const DecodeOptions& options);
@@ -26,8 +26,8 @@ class DocumentPredictions final : public Predictions {
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
   // The official scores: f1 (mean of the next two), long_f1, short_f1, their thresholds, the mean loss of the labelled
-  // windows, documents scored. A document with gold and without a window has no answer. Empty without a document that
-  // is annotated.
+  // windows, the number of scored documents. A document with gold but no window has no answer. Empty if no document is
+  // annotated.
   Metrics metrics() const override;
   void finish() override;
 
@@ -36,7 +36,7 @@ class DocumentPredictions final : public Predictions {
     Outcome long_answer, short_answer;
   };
 
-  void close();  // the document under way
+  void close();  // completes the current document
   std::optional<Outcomes> outcomes_of(const DecodedDocument& document) const;
   void write(std::string_view text);
 
@@ -45,7 +45,7 @@ class DocumentPredictions final : public Predictions {
   std::optional<Output> output_;
   std::optional<DocumentDecoder> document_;
   span::WindowOrder<std::int64_t> order_;
-  bool written_ = false;  // an entry of the prediction file
+  bool written_ = false;  // an entry of the prediction file has been written
   std::map<std::int64_t, GoldDocument> gold_;
   std::vector<Outcomes> outcomes_;
   double loss_ = 0;

@@ -8,7 +8,7 @@ namespace etc::nq {
 
 namespace {
 
-// Faults that only the tokenizer can see.
+// Faults that only show after tokenisation.
 void check_document(const Record& record, const Document& document, const PrepareConfig& config,
                     prepare::FaultList& faults) {
   const std::int64_t question = std::ssize(document.question_ids);
@@ -42,7 +42,7 @@ const data::Schema& NqPreparation::schema() const {
   return nq::schema(config_.fixed_blocks);
 }
 
-// Most of a record's bytes.
+// These members are most of a record's bytes.
 const data::UnreadMembers& NqPreparation::unread_members() const {
   static const data::UnreadMembers kMembers = {{"document_html", ""},
                                                {"question_tokens", ""},

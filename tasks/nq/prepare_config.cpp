@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kWhere = "etc prepare";
 constexpr double kLargest = std::numeric_limits<std::int32_t>::max();
 
-// Pieces by role; the last two roles are fixed numbers, whatever a vocabulary holds there, but a byte-level one's
-// question.
+// Pieces by role. The roles sentence and question have fixed ids in any vocabulary (SpecialIds); only for byte-level
+// vocabularies is the question looked up.
 struct RoleOfPiece {
   const char* role;
   text::SpecialPiece piece;
@@ -59,7 +59,7 @@ GlobalTypes global_types(const Json& types) {
   return {types[0], types[1], types[2]};
 }
 
-// A length that must have room for what the question takes.
+// Checks that a length has room for the question and its special tokens.
 void require_room(const char* key, std::int64_t value, std::int64_t least) {
   if (value < least) fail_usage(kWhere, "{}: expected an integer from {} to {}, got {}", key, least, kLargest, value);
 }

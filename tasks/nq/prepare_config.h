@@ -12,7 +12,7 @@ namespace etc::nq {
 
 using text::Parity;
 
-// Vocabulary ids of the tokens that stand for no text (task-nq 2.1).
+// Vocabulary ids of the tokens without text (task-nq 2.1).
 struct SpecialIds {
   std::int32_t pad = 0;
   std::int32_t cls = 0;
@@ -30,7 +30,7 @@ struct GlobalTypes {
   std::int64_t question = 2;
 };
 
-enum class InputForm { original, simplified, either };  // either: each record shows its own
+enum class InputForm { original, simplified, either };  // either: detected for each record
 
 struct PrepareConfig : text::CommonSettings {
   std::int64_t seq_len = 4096;        // L, long tokens of a window
@@ -39,7 +39,7 @@ struct PrepareConfig : text::CommonSettings {
   std::int64_t question_len = 32;     // question pieces kept
   bool predict_la_when_no_sa = false;
   bool is_train = true;
-  // Share of the windows without an answer that is kept for training: of documents with an answer, and without.
+  // Share of the windows without an answer that is kept for training: in documents with an answer, and in those without.
   double include_unknown_rate = 1;
   double include_unknown_rate_for_unanswerable = -1;  // negative: four times the other
   std::int64_t sample_seed = 0;
@@ -54,7 +54,7 @@ struct PrepareConfig : text::CommonSettings {
     return include_unknown_rate_for_unanswerable < 0 ? 4 * include_unknown_rate : include_unknown_rate_for_unanswerable;
   }
 
-  // Without required labels nobody trains: every window is wanted.
+  // If labels are not required, the data are not for training, so every window is kept.
   bool leaves_windows_out() const { return is_train && labels_required; }
 };
 
@@ -63,8 +63,8 @@ const FieldList<PrepareConfig>& prepare_settings();
 // Throws UsageError naming key and value. Special ids are not resolved yet.
 PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels);
 
-// Those of the vocabulary's pieces but for the ones that are given. Throws UsageError on ids that cannot be meant, Error
-// naming a special piece that the vocabulary lacks.
+// Sets special_ids: the given ids, and those of the vocabulary's pieces for the others. Throws UsageError on invalid ids,
+// and Error naming a special piece that the vocabulary lacks.
 void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer);
 
 Json json_of(const SpecialIds& ids);

@@ -24,7 +24,7 @@ bool is_ascii_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// The flag that the simplified form has lost (task-nq 1.3).
+// Recovers the flag html_token, which the simplified form lacks (task-nq 1.3).
 bool looks_like_html(std::string_view text) {
   if (text.size() < 3 || text.front() != '<' || text.back() != '>') return false;
   return is_ascii_letter(text[text[1] == '/' ? 2 : 1]);
@@ -53,7 +53,7 @@ class RecordReader {
     } else {
       read_tokens();
     }
-    // Candidates and answers are numbers of tokens: without all tokens nothing can be said of them.
+    // Candidates and answers refer to tokens by number: they cannot be checked unless all tokens were read.
     if (!tokens_read_) return std::move(record_);
     read_candidates();
     read_annotations();
@@ -108,7 +108,7 @@ class RecordReader {
       return out_of_range();
     }
     if (found->is_number_integer()) return accept(found->get<std::int64_t>());
-    // The published simplified test records have strings.
+    // In the published simplified test records the id is a string.
     if (!found->is_string() || !simplified()) return fields_.wrong_type("example_id", "an integer", *found);
     const auto& digits = found->get_ref<const std::string&>();
     std::int64_t id = 0;
@@ -173,7 +173,7 @@ class RecordReader {
     }
   }
 
-  // Tokens are what stands between single U+0020; any other white space is part of one.
+  // Tokens are separated by single U+0020; any other white space is part of a token.
   void read_text() {
     if (!raw_.value.contains("document_text") && raw_.value.contains("document_tokens")) {
       return other_form("document_text", "original");
@@ -300,7 +300,7 @@ class RecordReader {
     return true;
   }
 
-  // A span that contradicts itself is none, or rejects the record where it is to be scored.
+  // An inconsistent span counts as missing, or rejects the record if the record is to be scored.
   std::optional<Span> read_span(const Json& value, const std::string& field) {
     if (!is_object(value, field)) return std::nullopt;
     const auto start = integer_member(value, field, "start_token"), end = integer_member(value, field, "end_token");
@@ -372,7 +372,7 @@ class RecordReader {
   const PrepareConfig& config_;
   prepare::FaultList& faults_;
   bool tokens_read_ = false;
-  std::size_t inconsistent_ = 0;  // spans that contradict themselves so far
+  std::size_t inconsistent_ = 0;  // inconsistent spans so far
   Record record_;
 };
 

@@ -1,5 +1,4 @@
-// One raw Natural Questions record, original or simplified, read and checked (task-nq 1, 9). What depends on a
-// tokenizer is not here.
+// One raw Natural Questions record, original or simplified, read and checked, without a tokenizer (task-nq 1, 9).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ struct DocumentToken {
   bool html = false;
 };
 
-// Document tokens [start, end) that may be a long answer; one that is not top-level lies inside another.
+// Document tokens [start, end) that may be a long answer; a candidate that is not top-level lies inside another.
 struct Candidate {
   std::int64_t start = 0, end = 0;
   bool top_level = false;
@@ -29,7 +28,7 @@ struct RecordAnnotation {
   bool exact_yes_no = true;  // yes_no_answer is spelt in capitals, as the data set does
 };
 
-// Texts point into the raw record, which must outlive this.
+// Texts are views into the raw record, which must outlive this.
 struct Record {
   std::string id;  // decimal; empty: unreadable
   std::int64_t example_id = 0;
@@ -39,11 +38,11 @@ struct Record {
   std::vector<RecordAnnotation> annotations;
 };
 
-// What read_record() looks at in the objects of document_tokens: the list may be in raw.columns.
+// The members of the objects of document_tokens that read_record() reads; the list may be in raw.columns.
 extern const data::FlatMembers kTokenMembers;
 
-// Reads the fields and reports everything wrong with them; of a list the first bad element. When a fault rejects the
-// record, the result holds what could be read. raw.value is an object.
+// Reads the fields and reports all their faults; for a list, its first bad element. When a fault rejects the record, the
+// result holds the readable fields. raw.value must be an object.
 Record read_record(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);
 
 }  // namespace etc::nq

@@ -5,11 +5,11 @@
 
 namespace etc::nq {
 
-// What `etc prepare` writes. With fixed blocks there are no candidates among the global tokens, and the features about
-// them are absent. /gold holds the annotations, a row per document.
+// The schema that `etc prepare` writes. With fixed blocks the global tokens include no candidates, and the features about
+// candidates are absent. /gold holds the annotations, a row per document.
 const data::Schema& schema(bool fixed_blocks);
 
-// What the model, its training and its evaluation read: the features that both kinds of files have.
+// The schema that training and evaluation read: the features that both kinds of files have.
 const data::Schema& model_schema();
 
 }  // namespace etc::nq

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array kTypeNames = {"none", "yes", "no", "long only", "short"};
 constexpr std::int64_t kShownTokens = 40;
 
-// Tokens [start, end) of the document without tags, in the middle shortened.
+// Tokens [start, end) of the document without tags, shortened in the middle.
 std::string words_of(const Json& record, std::int64_t start, std::int64_t end) {
   std::vector<std::string> words;
   if (const auto tokens = record.find("document_tokens"); tokens != record.end()) {

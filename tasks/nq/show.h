@@ -1,4 +1,4 @@
-// One window's prediction for people.
+// One window's prediction as readable text.
 #pragma once
 
 #include <string>

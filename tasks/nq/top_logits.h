@@ -1,4 +1,4 @@
-// What decoding reads of the position logits of Natural Questions' windows.
+// The position logits of Natural Questions windows that decoding reads.
 #pragma once
 
 #include <cstdint>

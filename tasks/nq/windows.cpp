@@ -33,13 +33,13 @@ std::vector<Extent> extents_of(const Document& document, std::size_t candidates)
   return extents;
 }
 
-// The position of a token's first piece in a window; 0, the CLS token: not here.
+// The position of a token's first piece in a window; 0, the CLS token: not in this window.
 std::int64_t find_start(const Numbers& token_pos, std::int64_t token) {
   const auto found = std::find(token_pos.begin(), token_pos.end(), token);
   return found == token_pos.end() ? 0 : found - token_pos.begin();
 }
 
-// The position of a token's last piece, of its first run of pieces; 0: not here.
+// The position of the last piece in a token's first run of pieces; 0: not in this window.
 std::int64_t find_end(const Numbers& token_pos, std::int64_t token) {
   if (token < 0) return 0;
   auto found = std::find(token_pos.begin(), token_pos.end(), token);
@@ -48,7 +48,7 @@ std::int64_t find_end(const Numbers& token_pos, std::int64_t token) {
   return found - token_pos.begin();
 }
 
-// Whether a window without an answer is kept: the same choice in any order and for any sharding.
+// Whether a window without an answer is kept; the choice does not depend on order or sharding.
 bool sampled(const Record& record, std::int64_t window, double rate, const PrepareConfig& config) {
   if (rate >= 1) return true;
   const auto id = static_cast<std::uint64_t>(record.example_id);
@@ -89,7 +89,7 @@ class WindowCutter {
     token_ids.insert(token_ids.end(), document_.question_ids.begin(), document_.question_ids.begin() + question_size_);
     token_ids.push_back(special.sep);
     Numbers candidate_ids(token_ids.size(), kNone), token_pos(token_ids.size(), kNone);
-    // A stride above the capacity may leave a window without pieces, beginning behind the last one.
+    // A stride above the capacity may give a window without pieces, which begins after the last piece.
     if (start < end) {
       const auto append = [&](Numbers& to, const Numbers& from) {
         to.insert(to.end(), from.begin() + start, from.begin() + end);
@@ -123,8 +123,8 @@ class WindowCutter {
     windows_.examples.push_back(std::move(example));
   }
 
-  // A span cut by the window's border keeps the half that is inside. Of the types only LONG and SHORT depend on the
-  // window: each window of a yes/no document says yes or no.
+  // For a span cut by the window's border, the end inside the window is labelled. Only the types LONG and SHORT depend on
+  // the window: every window of a yes/no document is labelled yes or no.
   AnswerType put_labels(const Numbers& token_pos, data::Example& example) {
     const std::int64_t sa_start = find_start(token_pos, label_.short_start);
     const std::int64_t sa_end = find_end(token_pos, label_.short_end - 1);
@@ -153,7 +153,7 @@ class WindowCutter {
     return sampled(record_, index, rate, config_);
   }
 
-  // Global tokens of the candidates; returns sentence_ids, the global token of each long one.
+  // Adds the candidates' global tokens; returns sentence_ids, the global token of each long token.
   Numbers put_candidates(const Numbers& candidate_ids, data::Example& example) {
     const SpecialIds& special = config_.special_ids;
     const auto head = static_cast<std::size_t>(question_size_ + 2);  // CLS, question, SEP: one to one
@@ -169,7 +169,7 @@ class WindowCutter {
       const std::int64_t candidate = candidate_ids[i];
       if (candidate != candidate_ids[i - 1]) {
         if (std::ssize(ids) < config_.global_seq_len) {
-          // The last SEP gets one, too, of a token id that is no more than padding.
+          // The last SEP also gets a global token; its token id is 0, as for padding.
           const bool real = candidate >= 0;
           const Extent extent = real ? extents_[static_cast<std::size_t>(candidate)] : Extent{0, 0};
           ids.push_back(real ? special.sentence : 0);
@@ -191,7 +191,7 @@ class WindowCutter {
     return sentence_ids;
   }
 
-  // Blocks beyond global_seq_len have a number, but no global token.
+  // Blocks beyond global_seq_len are numbered, but have no global token.
   Numbers put_blocks(std::int64_t length, data::Example& example) const {
     const std::int64_t size = config_.fixed_block_size;
     const std::int64_t blocks = std::min(ceil_div(length, size), config_.global_seq_len);
@@ -226,7 +226,7 @@ DocumentLabel label_of(const Record& record, const PrepareConfig& config) {
   if (!shorts.empty()) {
     label.short_start = shorts.front().start_token;
     label.short_end = shorts.back().end_token;
-    // Of a list that is not sorted the reference takes a span that ends before it begins.
+    // For an unsorted list, the reference takes a span that ends before it begins.
     if (label.short_start >= label.short_end && !reference) {
       for (const Span& span : shorts) {
         label.short_start = std::min(label.short_start, span.start_token);

@@ -13,7 +13,7 @@ namespace etc::openkp {
 
 void OpenkpAnswer::add(Examples examples, const EncoderInput&, const HeadOutput& computed, ExampleRange own) {
   const HeadOutput logits = on_host(computed);
-  std::int64_t first = 0;  // of the page's words in the batch
+  std::int64_t first = 0;  // the page's first word in the batch
   for (const data::LoadedExample& before : examples.first(own.first)) first += num_words(before.features);
   for (const data::LoadedExample& loaded : examples.subspan(own.first, own.end - own.first)) {
     const data::Example& page = loaded.features;

@@ -8,7 +8,7 @@
 namespace etc::openkp {
 
 // {"id": url, "answer": the best phrase, "keyphrases": [{"text", "score": its probability among the page's phrases,
-// "first_word", "words"}, …] best first}
+// "first_word", "words"}, …], best first}
 class OpenkpAnswer final : public RecordAnswer {
  public:
   OpenkpAnswer(const ScoringOptions& scoring, const DecodeOptions& options) : scoring_(scoring), options_(options) {}

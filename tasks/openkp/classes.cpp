@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kMaskedScore = -10000;  // of the reference's masked classes
 
-// Index of an entry among the classes; −1: it is none.
+// Index of an entry among the classes; −1: it is not a class.
 std::int64_t class_of(const PhraseClasses& classes, std::int64_t entry) {
   const auto found = std::lower_bound(classes.entries.begin(), classes.entries.end(), entry);
   return found != classes.entries.end() && *found == entry ? found - classes.entries.begin() : -1;
@@ -71,8 +71,8 @@ double phrase_loss(const PhraseClasses& classes, const PhraseLabels& labels, con
   const double share = std::max(options.smoothing_mass, kLeastSmoothing) / all;  // s/C
   const double labelled = label_count / (label_count + 1e-6);
   const double sum = labelled + share * all;  // Σ y''
-  // The masked classes of a padded reference have one score, so they are one class with all their mass: its
-  // probability, exp(−10000 − …), is nothing in either case.
+  // The masked classes of a padded reference have the same score, so they are handled as one class with all their mass:
+  // the probability, exp(−10000 − …), is 0 in both cases.
   std::vector<float> target, scores = classes.scores;
   for (const double y : counts) target.push_back(static_cast<float>((y / (label_count + 1e-6) + share) / sum));
   if (options.padded_classes > 0) {

@@ -1,4 +1,4 @@
-// The phrases of a page that are scored against each other, and their loss (task-openkp 4.3, 4.4).
+// The classes of a page's softmax, which are phrases, and their loss (task-openkp 4.3, 4.4).
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ struct PhraseClasses {
   std::int64_t positions = 0;           // P
   std::vector<std::int64_t> entries;    // [C]
   std::vector<float> scores;            // [C]
-  std::vector<std::int64_t> scored_by;  // [C] the entry whose score it is: the class's own, or a later occurrence's
+  std::vector<std::int64_t> scored_by;  // [C] the entry that gave the score: the class's own or a later occurrence
 };
 
-// Of scores [K, P] by rows those of phrases within the first `counted_words` words; P + K: all, as in the reference,
-// whose masked entries have −10000.
+// Selects from scores [K, P], row-major, the phrases within the first `counted_words` words. P + K selects all, as in the
+// reference, whose masked entries have −10000.
 PhraseClasses counted_classes(std::span<const float> scores, std::int64_t positions, std::int64_t counted_words);
 
-// "Max loss": of all occurrences of a phrase only the first is a class, and its score is the best one (of equals the
-// first's).
-//   first [K, P] by rows: entry's first occurrence as a word, in the page's features
+// "Max loss": only the first occurrence of a phrase is a class; its score is the best one of all occurrences (among equals
+// the first's).
+//   first [K, P], row-major, from the page's features: the first word of each entry's first occurrence
 PhraseClasses first_occurrence_classes(const PhraseClasses& all, std::span<const std::int64_t> first);
 
 struct PhraseLabels {
@@ -30,16 +30,16 @@ struct PhraseLabels {
 
 struct LossOptions {
   double smoothing_mass = 1e-4;     // spread over all classes; at least kLeastSmoothing
-  std::int64_t padded_classes = 0;  // K·L of a padded reference: its masked classes count, too; 0: real ones only
+  std::int64_t padded_classes = 0;  // K·L to count a padded reference's masked classes as well; 0: real ones only
 };
 inline constexpr double kLeastSmoothing = 1e-6;
 
 // Cross-entropy of one page.
 //   y = number of labels at each class,  y' = y / (Σy + 1e-6),  t = (y' + s/C) / Σ(y' + s/C)
 //   loss = −Σ t·log softmax(z)
-// C is the number of classes, or padded_classes: then the others, which have −10000, count as one class with their
-// share of the smoothing. Labels that are no class (longer than K words) add nothing.
-//   dscores [C]: gradient of scale·loss, written; empty: not computed
+// C is the number of classes, or padded_classes if set; the masked classes, which have −10000, then count as one class with
+// their share of the smoothing. Labels without a class (longer than K words) are ignored.
+//   dscores [C]: receives the gradient of scale·loss; empty: not computed
 double phrase_loss(const PhraseClasses& classes, const PhraseLabels& labels, const LossOptions& options, double scale,
                    std::span<float> dscores);
 

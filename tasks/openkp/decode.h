@@ -14,26 +14,26 @@
 namespace etc::openkp {
 
 struct DecodeOptions {
-  std::int64_t max_positions = 100;  // best entries that are looked at
+  std::int64_t max_positions = 100;  // number of best entries considered
   std::int64_t max_phrases = 5;
 };
 
 struct ScoredPhrase {
   std::string text;  // words joined by one space, lower-cased
   float score = 0;
-  std::int64_t first_word = 0, words = 0;  // where it stands; the words that the text has
+  std::int64_t first_word = 0, words = 0;  // position, and number of words of `text`
 };
 
-// The distinct phrases behind the best scores, best first; of equal scores the shorter phrase, then the earlier one.
+// The distinct phrases with the best scores, best first; among equal scores the shorter phrase first, then the earlier one.
 //   text    the page's full text: ranges beyond it are cut, empty phrases left out
 std::vector<ScoredPhrase> decode(const PhraseClasses& classes, std::string_view text, const DecodeOptions& options);
 
-// JSON lines {"url": …, "KeyPhrases": [[phrase], …]}, as they come.
+// JSON lines {"url": …, "KeyPhrases": [[phrase], …]}, in the order of the calls.
 class PredictionFile {
  public:
   explicit PredictionFile(const std::filesystem::path& target) : output_(target) {}  // "-": standard output
   bool has(const std::string& url) const { return urls_.contains(url); }
-  // Throws Error on a url that was there before.
+  // Throws Error on a repeated url.
   void add(const std::string& url, const std::vector<ScoredPhrase>& phrases);
   void finish();
 

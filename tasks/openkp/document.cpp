@@ -57,7 +57,7 @@ class OpenkpDocument final : public DocumentRecord {
   }
 
  private:
-  // The element's box at height y and its parent's, the page's (task-openkp 1.3); y moves below it.
+  // The box of the element at height y and that of its parent, the page (task-openkp 1.3); advances y below the element.
   static Json boxes(const data::TextBlock& block, double& y) {
     const bool heading = block.kind == data::TextBlock::Kind::heading;
     const double size = heading ? 2 : 1;
@@ -71,7 +71,7 @@ class OpenkpDocument final : public DocumentRecord {
     return both;
   }
 
-  // Of the page's words [first, first + count), which may go on from one block into the next.
+  // The position of the page's words [first, first + count), which may continue from one block into the next.
   Json place_of_words(std::int64_t first, std::int64_t count) const {
     data::ByteSpan place{-1, -1};
     std::int64_t word = 0;

@@ -55,7 +55,7 @@ class ElementLayout {
     return true;
   }
 
-  // Of the element that begins at word num_words.
+  // Searches the element that begins at word num_words for key strings.
   void look_at_words(std::string_view lower_text) {
     for (const auto& [key, word] : search_.find_new(lower_text)) {
       f_.labels.push_back({f_.num_words + static_cast<std::int64_t>(word), spaces(keys_[key]) + 1});
@@ -69,7 +69,7 @@ class ElementLayout {
   const PrepareConfig& config_;
   const std::vector<std::string>& keys_;
   PhraseSearch search_;
-  std::size_t missing_;                 // keys that were not found yet
+  std::size_t missing_;                 // number of keys not found yet
   std::vector<std::int32_t> ids_;       // of the element's words, one after the other
   std::vector<std::size_t> word_ends_;  // of each word in ids_
   Features f_;
@@ -132,7 +132,7 @@ std::vector<std::int64_t> first_occurrences(const Features& features, std::int64
   for (const std::string& word : features.lower_words) {
     words.push_back(numbers.try_emplace(word, std::ssize(numbers)).first->second);
   }
-  // A phrase is the number of the phrase without its last word, and that word: no text is put together.
+  // A phrase is represented by the number of the phrase without its last word, and that word, so no text is concatenated.
   struct Found {
     std::int64_t number, first;
   };

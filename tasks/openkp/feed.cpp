@@ -31,7 +31,7 @@ void check_labels(const feed::Examination& examination, const data::Example& exa
   }
 }
 
-// Adds, for every owner 0 … count−1 of a page, where its run of tokens ends; `base` tokens are before the page.
+// Appends, for every owner 0 … count−1 of a page, the end of its token range; `base`: number of tokens before the page.
 void append_run_ends(const Numbers& owners, std::int64_t count, std::int64_t base, Numbers& offsets) {
   std::size_t token = 0;
   for (std::int64_t owner = 0; owner < count; ++owner) {

@@ -18,7 +18,7 @@ Head::Head(const EncoderConfig& model, std::int64_t longest_phrase, ParameterSet
   word_beta_ = constant("word_emb_layer_norm/beta", Kind::zeros);
   for (std::int64_t k = 1; k <= longest_phrase; ++k) {
     const std::string name = fmt::format("{}gram_", k);
-    // A phrase's vector is a sum over k words: weights narrower by √k keep its variance the same for every k.
+    // A phrase's vector is a sum over k words: a standard deviation divided by √k keeps its variance equal for every k.
     const Initializer narrow{Kind::truncated_normal, range / std::sqrt(static_cast<float>(k))};
     ngrams_.push_back(
         {&parameters.add(name + "conv/kernel", {k, hidden, hidden}, narrow), constant(name + "conv/bias", Kind::zeros),
@@ -30,7 +30,7 @@ Head::Head(const EncoderConfig& model, std::int64_t longest_phrase, ParameterSet
 HeadOutput Head::scores(Tape& tape, const Var& long_states, Examples pages) const {
   const Var sums = sum_segments(tape, long_states, tokens_of_words(pages));  // [words, H]
   const Var words = layer_norm(tape, sums, *word_gamma_, *word_beta_);       // [words, H]
-  const auto rows = words_of_pages(pages);                                   // [pages + 1]: phrases stay in their page
+  const auto rows = words_of_pages(pages);                                   // [pages + 1]: no phrase crosses pages
   HeadOutput scores;
   for (const NgramParameters& p : ngrams_) {
     Var y = ngram_convolution(tape, words, rows, *p.kernel, *p.bias);                     // [words, H]

@@ -12,7 +12,7 @@ namespace etc::openkp {
 //   e_j = LN(Σ h_i over the tokens i of word j)                        word vectors
 //   s_k[j] = w_k·LN_k(gelu(b_k + Σ_{t<k} W_k[t]ᵀ·e_{j+t}))               phrase of k words from word j
 //   h [T, H] final long states → s_k [words of all pages, 1], k = 1 … K
-// Scores of phrases that reach beyond their page mean nothing: the classes of a page leave them out.
+// Scores of phrases that reach beyond their page are meaningless; the classes of a page leave them out.
 // Parameters: word_emb_layer_norm [H]; per k: {k}gram_conv kernel [k, H, H] and bias [H], {k}gram_layer_norm [H],
 // logit_dense{k−1} kernel [H, 1].
 class Head {
@@ -29,7 +29,7 @@ class Head {
   std::vector<NgramParameters> ngrams_;  // [K]
 };
 
-// Scores of one page as [K, w] by rows, w its words from row `first` on.
+// Scores of one page as [K, w], row-major; its w words start at row `first`.
 std::vector<float> scores_of_page(const HeadOutput& scores, std::int64_t first, std::int64_t words);
 
 }  // namespace etc::openkp

@@ -16,7 +16,7 @@ std::string without_trailing_space(const std::string& text) {
                           : text.substr(0, static_cast<std::size_t>(stripped.data() + stripped.size() - text.data()));
 }
 
-// Urls of `a` that `b` lacks: up to ten, and how many more.
+// Up to ten urls of `a` that are not in `b`, and the number of further ones.
 std::string only_in(const PhraseMap& a, const PhraseMap& b) {
   constexpr std::size_t kShown = 10;
   std::string text;

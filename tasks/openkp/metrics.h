@@ -20,10 +20,10 @@ struct Score {
 };
 
 // The official scorer's form of a list of phrases: words in lower case, joined by one space, without trailing white
-// space; phrases without words or with an empty first word are left out, so are repeated ones.
+// space. Repeated phrases and phrases without words or with an empty first word are left out.
 std::vector<std::string> normalised_phrases(const std::vector<Phrase>& phrases);
 
-// With tp of the first k candidates among the distinct references: P = tp/k (also where there are fewer candidates),
+// With tp = the number of the first k candidates among the distinct references: P = tp/k (also with fewer candidates),
 // R = tp/|references|, F1 = 2PR/(P+R), 0 without a hit. At least one reference.
 Score score_at(std::int64_t k, const std::vector<std::string>& candidates, const std::vector<std::string>& references);
 
@@ -33,8 +33,8 @@ class ScoreSum {
   void add(const std::vector<std::string>& candidates, const std::vector<std::string>& references);
   std::int64_t pages() const { return pages_; }
 
-  // "P@1", "R@1", "F1@1", "P@3", …: macro means over the pages, each multiplied by 1 − removed_share, the share of the
-  // pages that are not among those added and count as 0. At least one page.
+  // "P@1", "R@1", "F1@1", "P@3", …: macro means over the pages, each multiplied by 1 − removed_share, where removed_share is
+  // the share of pages that were not added and count as 0. At least one page.
   std::map<std::string, double> means(double removed_share = 0) const;
 
  private:
@@ -46,8 +46,8 @@ class ScoreSum {
 using PhraseMap = std::map<std::string, std::vector<Phrase>>;
 
 // For a prediction file: "metrics" (the means), "pages", and "few_phrases", the number of pages with less than five
-// candidates. Throws Error (`where` names the prediction file) when the urls differ, listing the first ten of each
-// side, without pages, or when a page has no key phrase to compare with.
+// candidates. Throws Error (`where` names the prediction file) when the urls differ, listing the first ten of each side,
+// when there are no pages, or when a page has no gold key phrase.
 Json evaluate(const PhraseMap& predictions, const PhraseMap& gold, const std::string& where);
 
 }  // namespace etc::openkp

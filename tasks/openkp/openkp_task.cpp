@@ -104,7 +104,7 @@ class OpenkpTask final : public Task {
               std::span<const double> counts) const override {
     if (counts[0] == 0) return 0;
     double sum = 0;
-    std::int64_t first = 0;  // of the page's words in the batch
+    std::int64_t first = 0;  // the page's first word in the batch
     std::vector<float> gradient;
     for (const data::LoadedExample& loaded : examples) {
       const data::Example& page = loaded.features;

@@ -1,4 +1,4 @@
-// OpenKP as one entry of the list of tasks.
+// The OpenKP task, for the list of tasks.
 #pragma once
 
 #include "tasks/task.h"

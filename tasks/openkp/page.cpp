@@ -20,7 +20,7 @@ using text::FieldPath;
 constexpr std::size_t kNumbersPerBox = 10;
 constexpr double kLargestPixels = 1e9;
 
-// Positions of task-openkp 1.3 within a box.
+// Indices of the numbers within a box (task-openkp 1.3).
 enum BoxNumber : std::size_t { kX, kWidth, kY, kHeight, kBlock, kInline, kHeading, kLeaf, kFontSize, kBold };
 
 bool is_flag(std::size_t position) {
@@ -49,7 +49,7 @@ Box box_of(BoxNumbers numbers, std::size_t first) {
   return box;
 }
 
-// Whether every number is a size in pixels or a flag; the slow way says which is not.
+// Whether every number is a valid size in pixels or flag; the slow path then reports which is not.
 bool are_sound(BoxNumbers numbers) {
   bool sound = true;
   for (const double value : numbers) sound = sound && std::abs(value) <= kLargestPixels;
@@ -62,7 +62,7 @@ bool are_sound(BoxNumbers numbers) {
   return sound;
 }
 
-// A sound page's list of elements.
+// The element list of a well-formed page.
 const data::FlatMembers kElementMembers{{"text"}, {"start_idx", "end_idx", "Id"}, {{"feature", 2 * kNumbersPerBox}}};
 
 class PageReader {
@@ -252,8 +252,8 @@ class PageReader {
     return true;
   }
 
-  // True, and the element passed by, where it tiles the page's words (check_tiling) without any fault: by far most do,
-  // and a comparison shows it.
+  // Fast path: returns true, and skips the element, if it passes check_tiling without a fault. Most elements do, and a
+  // comparison is enough to show it.
   bool tiles(std::int64_t start, std::int64_t end, std::string_view text) {
     const std::string_view page = page_.text;
     if (start != word_ || end != start + word_count(text) || byte_ > page.size()) return false;
@@ -265,8 +265,8 @@ class PageReader {
     return true;
   }
 
-  // Elements tile the page's words: each starts where the one before ended, and holds those words. False with a fault
-  // of its bounds.
+  // Elements must tile the page's words: each starts where the previous one ended and contains those words. Returns false
+  // if its bounds are faulty.
   bool check_tiling(const Json& start, const Json& end, const FieldPath& field, const std::string& text) {
     if (start != word_ || end < start) {
       faults_.reject(field.member(start != word_ ? "start_idx" : "end_idx").words(), "vdom_gap",
@@ -302,13 +302,13 @@ class PageReader {
         at < words().size() ? static_cast<std::size_t>(words()[at].data() - page_.text.data()) : page_.text.size() + 1;
   }
 
-  // Of the text; cut only where something is wrong.
+  // The words of the text; it is only split if a fault has to be reported.
   const std::vector<std::string_view>& words() {
     if (words_.empty()) words_ = words_of(page_.text);
     return words_;
   }
 
-  // Words [first, last) of the page as they stand in its text, with the blanks between them.
+  // Words [first, last) of the page's text, including the blanks between them.
   std::string_view joined_words(std::int64_t first, std::int64_t last) {
     if (first == last) return {};
     const char* begin = words()[static_cast<std::size_t>(first)].data();
@@ -342,7 +342,7 @@ class PageReader {
   Page page_;
   std::vector<std::string_view> words_;  // see words()
   std::int64_t word_ = 0;                // where the next element must start,
-  std::size_t byte_ = 0;                 // and the byte where it does; behind the last word one more than the text has
+  std::size_t byte_ = 0;                 // and the byte of that word; after the last word: text size + 1
   Json first_id_;                        // null before an element had one
 };
 

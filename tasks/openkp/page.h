@@ -1,4 +1,4 @@
-// One raw OpenKP page, read and checked (task-openkp 1.2, 1.3, 2.1, 9). What depends on a tokenizer is not here.
+// One raw OpenKP page, read and checked, without a tokenizer (task-openkp 1.2, 1.3, 2.1, 9).
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ void for_each_word_of(std::string_view text, const Visit& visit) {
 }
 std::int64_t word_count(std::string_view text);
 
-// Of an element or of its parent, as the page's publisher measured it.
+// The layout of an element or of its parent, as given in the data set.
 struct Box {
   float x = 0, y = 0, width = 0, height = 0;  // pixels
   double font_size = 0;
@@ -40,7 +40,7 @@ struct Element {
   Box own, parent;
 };
 
-// Class of a font size, 0 … 23: its pixels, rounded half to even, in ever wider steps (task-openkp 2.7).
+// Class of a font size, 0 … 23: pixels rounded half to even, then in steps that widen with the size (task-openkp 2.7).
 std::int64_t font_id(double size);
 
 struct Page {
@@ -50,8 +50,8 @@ struct Page {
   std::optional<std::vector<Phrase>> key_phrases;  // raw
 };
 
-// Reads the fields and reports everything wrong with them. When a fault rejects the record, the result holds what could
-// be read, so that further checks can still run. raw.value is an object.
+// Reads the fields and reports all their faults. When a fault rejects the record, the result holds the readable fields, so
+// that further checks can still run. raw.value must be an object.
 Page read_page(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);
 
 }  // namespace etc::openkp

@@ -29,7 +29,7 @@ PhraseSearch::PhraseSearch(const std::vector<std::string>& phrases) {
   link_nodes(last_words, parents);
 }
 
-// Those of fewer words come first: what a node points at is one of them.
+// Links nodes in order of their depth, because a node's failure link points at a node of smaller depth.
 void PhraseSearch::link_nodes(const std::vector<std::uint64_t>& last_words, const std::vector<std::size_t>& parents) {
   std::vector<std::size_t> order(nodes_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -46,7 +46,7 @@ std::size_t PhraseSearch::child(std::size_t node, std::uint64_t word) const {
   return found == children_.end() ? 0 : found->second;
 }
 
-// Where a walk at `node` gets with one word more.
+// The automaton's transition from `node` with the next word.
 std::size_t PhraseSearch::behind(std::size_t node, std::uint64_t word) const {
   for (;; node = nodes_[node].shorter) {
     const std::size_t next = child(node, word);
@@ -58,7 +58,7 @@ std::size_t PhraseSearch::reporting(std::size_t node) {
   const auto reports = [&](std::size_t n) { return n == 0 || (!nodes_[n].phrases.empty() && !nodes_[n].found); };
   std::size_t last = node;
   while (!reports(last)) last = nodes_[last].next;
-  while (node != last) {  // the next walk takes one step
+  while (node != last) {  // path compression: the next call takes one step
     const std::size_t next = nodes_[node].next;
     nodes_[node].next = last;
     node = next;

@@ -7,7 +7,7 @@ namespace etc::openkp {
 
 namespace {
 
-// Byte behind `count` characters from byte `at` on.
+// The byte offset after `count` characters from byte `at`.
 std::size_t advance(std::string_view text, std::size_t at, std::size_t count) {
   while (count-- > 0 && at < text.size()) data::next_code_point(text, at);
   return at;
@@ -54,7 +54,7 @@ std::vector<bool> occur_in_text(const std::vector<std::string>& phrases, std::st
     } else if (data::to_code_points(phrases[i]).size() == data::to_code_points(lower[i]).size()) {
       occur.push_back(search.found(i));
     } else {
-      occur.push_back(occurs_in_text(phrases[i], lower_text));  // its end is elsewhere; rare
+      occur.push_back(occurs_in_text(phrases[i], lower_text));  // lower-casing changed its length; rare
     }
   }
   return occur;

@@ -42,7 +42,7 @@ PhraseMap read_predictions(const std::filesystem::path& path) {
 
 PhraseMap read_gold(const std::vector<std::filesystem::path>& paths) {
   PhraseMap pages;
-  std::map<std::string, std::string> bare;  // url → place of a page that has no phrase to compare with
+  std::map<std::string, std::string> bare;  // url → position of a page without a gold key phrase
   for (const auto& path : paths) {
     text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
       PhrasesOfPage page = parse_page(record);

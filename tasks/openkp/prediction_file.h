@@ -8,13 +8,12 @@
 
 namespace etc::openkp {
 
-// {"url": …, "KeyPhrases": [[word, …], …]} per line. Throws Error naming file, line, url and element: no such object, a
-// phrase that is no list of strings (the official scorer would take a string apart into letters), a url that occurs
-// twice.
+// {"url": …, "KeyPhrases": [[word, …], …]} per line. Throws Error naming file, line, url and element for another structure,
+// a phrase that is not a list of strings (the official scorer would split a string into letters), or a repeated url.
 PhraseMap read_predictions(const std::filesystem::path& path);
 
-// The same members of raw records, other members ignored. Of a repeated url the last record counts, as in the official
-// scorer. Throws Error as above, and with its place for a page without a key phrase to compare with.
+// The same members of raw records; other members are ignored. For a repeated url the last record counts, as in the official
+// scorer. Throws Error as above, and for a page without a gold key phrase, naming its position.
 PhraseMap read_gold(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace etc::openkp

@@ -30,7 +30,7 @@ OpenkpPredictions::OpenkpPredictions(const PredictionRequest& request, const Sco
 
 void OpenkpPredictions::add(Examples examples, const EncoderInput&, const HeadOutput& computed) {
   const HeadOutput logits = on_host(computed);
-  std::int64_t first = 0;  // of the page's words in the batch
+  std::int64_t first = 0;  // the page's first word in the batch
   for (const data::LoadedExample& loaded : examples) {
     const data::Example& page = loaded.features;
     add_page(page, scores_of_page(logits, first, num_words(page)));

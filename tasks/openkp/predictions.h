@@ -1,4 +1,4 @@
-// What one pass over OpenKP pages leaves behind: the prediction file, other phrases on request, the official scores.
+// The results of one pass over OpenKP pages: the prediction file, the n best phrases if requested, the official scores.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ class OpenkpPredictions final : public Predictions {
 
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
-  // A page that could not be prepared has no phrases, and counts as 0 where it has something to compare with.
+  // A page that could not be prepared has no predicted phrases, and is scored as 0 if it has gold key phrases.
   void add_rejected(const data::Fault& fault) override;
 
-  // Precision, recall and F1 at 1, 3 and 5, F1@3 first; the mean loss of the pages with a label; how many pages were
-  // scored.
+  // Precision, recall and F1 at 1, 3 and 5, F1@3 first; the mean loss of the pages with a label; the number of scored
+  // pages.
   Metrics metrics() const override;
   void finish() override;
 

@@ -42,7 +42,7 @@ void check_lengths(const Page& page, const Features& f, const PrepareConfig& con
   for (std::int64_t i = 0; i < f.words_without_tokens; ++i) faults.count("word_without_piece");
 }
 
-// Faults of labels leave a page out of training; a page that is only to be predicted does without them.
+// Label faults exclude a page from training; a page that is only predicted needs no labels.
 bool needs_labels(const PrepareConfig& config) {
   return config.labels_required || config.parity == Parity::reference;
 }
@@ -58,7 +58,7 @@ void label_fault(const PrepareConfig& config, prepare::FaultList& faults, const 
 
 void check_labels(const Page& page, const Features& f, bool any_key, const PrepareConfig& config,
                   prepare::FaultList& faults) {
-  // With fixed blocks the reference lets a page with an empty list of key phrases pass.
+  // With fixed blocks the reference accepts a page with an empty list of key phrases.
   const bool none_expected = config.fixed_block_len > 0 && !any_key;
   if (f.labels.empty() && !none_expected) {
     label_fault(config, faults, "no_label_located", "no key phrase lies within one of the kept elements");
@@ -169,7 +169,7 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
   if (page.key_phrases) {
     keys = key_strings(faults.rejected() ? *page.key_phrases : chosen_phrases(page, config_, faults));
   }
-  // A page without a valid phrase has something to be compared with all the same.
+  // A page without a valid phrase is still scored, against its raw key phrases.
   result.reject_details["key_phrases"] = keys.empty() && page.key_phrases ? key_strings(*page.key_phrases) : keys;
   if (faults.rejected()) return result;
   Features f = lay_out(page, keys, *tokenizer_, config_);

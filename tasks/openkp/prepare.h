@@ -15,14 +15,14 @@ class OpenkpPreparation : public text::TokenizedPreparation<PrepareConfig, data:
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
 
-  // With `dedup` one page per url is kept: the one with most valid key phrases, counted before they are cut to
-  // max_key_phrases, of equals the first.
+  // With `dedup` one page per url is kept: the one with the most valid key phrases, counted before they are cut to
+  // max_key_phrases; among equals the first.
   const char* unique_field() const override { return config_.dedup ? "url" : nullptr; }
   std::optional<prepare::Candidate> candidate(const data::JsonRecord& record) const override;
 };
 
-// The key phrases a page is trained on: with `dedup` its valid ones, at most max_key_phrases of them and each as one
-// text; otherwise those of the record. Reports the others.
+// The key phrases a page is trained on: with `dedup` its valid ones, at most max_key_phrases, each as one text; otherwise
+// those of the record. Reports the phrases that are dropped.
 std::vector<Phrase> chosen_phrases(const Page& page, const PrepareConfig& config, prepare::FaultList& faults);
 
 // Visual features of the kept elements; empty with fixed blocks.

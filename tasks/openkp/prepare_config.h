@@ -1,4 +1,4 @@
-// The settings of OpenKP's preparation (task-openkp 8.3 lists the keys; 2 what they do).
+// The settings of OpenKP's preparation (keys in task-openkp 8.3, their effects in 2).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct PrepareConfig : text::CommonSettings {
   std::int64_t fixed_block_len = 0;  // long tokens per global token instead of page elements; 0: elements
   bool dedup = true;                 // choose the valid key phrases first, as published
   std::int64_t max_key_phrases = 3;
-  bool first_occurrence = false;  // store where each phrase occurs first (for the loss by maxima)
+  bool first_occurrence = false;  // store the first occurrence of each phrase (for the max loss)
 };
 
 const FieldList<PrepareConfig>& prepare_settings();

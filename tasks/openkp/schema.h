@@ -5,8 +5,8 @@
 
 namespace etc::openkp {
 
-// With fixed blocks the features of the page's elements are empty lists; first_occurrence is empty unless asked for.
-// /rejects has the key phrases of the pages that are left out, since they count in an evaluation.
+// With fixed blocks the features of the page's elements are empty lists; first_occurrence is empty unless requested.
+// /rejects holds the key phrases of rejected pages, since these pages count in an evaluation.
 const data::Schema& schema();
 
 // Bits of the feature `indicators`.

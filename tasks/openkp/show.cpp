@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kContext = 8;  // words before and behind a phrase
 
-// The words around entry's words, which stand in brackets.
+// The phrase in brackets with the words around it.
 std::string passage(const std::vector<std::string_view>& words, std::int64_t first, std::int64_t count) {
   const std::int64_t begin = std::max<std::int64_t>(0, first - kContext);
   const std::int64_t end = std::min(std::ssize(words), first + count + kContext);

@@ -1,4 +1,4 @@
-// One page's prediction as text for people.
+// One page's prediction as readable text.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace etc::openkp {
 
-// The url; the predicted phrases with their probabilities, whether they are key phrases (where those are known), and
-// each phrase's first place in the page's text in [[double brackets]]; the key phrases that were not found.
+// The url; the predicted phrases with their probabilities, whether they are key phrases (if these are known), and the
+// context of each phrase's first occurrence with the phrase in [[double brackets]]; the key phrases that were not found.
 std::string shown_prediction(const data::Example& example, const PhraseClasses& classes,
                              const std::vector<ScoredPhrase>& phrases);
 

@@ -18,7 +18,7 @@ struct Bounds {
   float least, most;
 };
 
-// Of x, y, width, height, in pixels; the same for an element and for its parent.
+// Bounds of x, y, width, height, in pixels; the same for an element and for its parent.
 constexpr std::array<Bounds, 4> kBounds = {{{-50, 1500}, {-50, 6000}, {0, 1500}, {0, 18000}}};
 
 float scaled(float value, const Bounds& bounds) {
@@ -31,7 +31,7 @@ void append(std::vector<T>& all, const std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// One number per element of all pages, as ids of a table.
+// A lookup with one id per element of all pages.
 Lookup lookup(Parameter* table, std::vector<std::int32_t> ids, const char* name) {
   return {table, std::make_shared<const std::vector<std::int32_t>>(std::move(ids)), name};
 }

@@ -1,4 +1,4 @@
-// What a page's elements look like, as a vector that is added to the embeddings of their tokens (task-openkp 4.1).
+// The visual embedding: the appearance of a page's elements as vectors, added to their tokens' embeddings (task-openkp 4.1).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ inline constexpr std::int64_t kFontClasses = 24;
 inline constexpr std::int64_t kIndicatorCrosses = 8;
 inline constexpr std::int64_t kDenseFeatures = 13;
 
-// The features of coordinates in the order of the dense vector: of the element, then of its parent.
+// The coordinate features in the order of the dense vector: the element's, then its parent's.
 inline constexpr std::array kCoordinates = {"x_coords",        "y_coords",        "widths",        "heights",
                                             "parent_x_coords", "parent_y_coords", "parent_widths", "parent_heights"};
 
@@ -30,10 +30,11 @@ std::vector<std::int32_t> indicator_crosses(const data::Example& example);
 // dense_feature_projection [13, H], dense_feature_layer2 [H, H].
 class VisualEmbedding {
  public:
-  // extra_layer: false leaves W2 out.
+  // extra_layer: false omits the layer W2, b2.
   VisualEmbedding(const EncoderConfig& model, bool extra_layer, ParameterSet& parameters);
 
-  // Of all elements of the pages, [U, H]. Throws Error on pages prepared with fixed blocks: they have no elements.
+  // The vectors of all elements of the pages, [U, H]. Throws Error on pages prepared with fixed blocks: they have no
+  // elements.
   Var forward(Tape& tape, Examples pages) const;
 
  private:

@@ -1,4 +1,4 @@
-// Values as bytes, for their way from one process to another of the same program.
+// Binary serialisation of values, for exchange between processes of the same program.
 #pragma once
 
 #include <cstring>
@@ -19,7 +19,7 @@ namespace etc::prepare {
 template <typename Value>
 concept PlainValue = std::is_arithmetic_v<Value> || std::is_enum_v<Value>;
 
-// One value behind the other. Numbers as they lie in memory; of what has a length that comes first.
+// Values are concatenated. Numbers are stored in native representation; values with a length are preceded by it.
 class ByteWriter {
  public:
   template <PlainValue Number>
@@ -61,7 +61,7 @@ class ByteWriter {
   std::string text_;
 };
 
-// The same values in the same order. Throws Error on bytes that are none.
+// Reads the same values in the same order. Throws Error on malformed bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view text) : text_(text) {}
@@ -74,7 +74,7 @@ class ByteReader {
   template <typename Value>
   void get(std::vector<Value>& values) {
     const auto count = get<std::size_t>();
-    if (count > text_.size()) fail_damaged();  // each takes a byte at least
+    if (count > text_.size()) fail_damaged();  // each takes at least a byte
     values.resize(count);
     if constexpr (PlainValue<Value>) {
       const std::string_view all = bytes(count * sizeof(Value));
@@ -114,7 +114,7 @@ class ByteReader {
     return found;
   }
 
-  // The alternative of that number.
+  // Reads the alternative with this index.
   template <std::size_t I = 0>
   void get_value(std::size_t index, data::FeatureValue& value) {
     if constexpr (I < std::variant_size_v<data::FeatureValue>) {

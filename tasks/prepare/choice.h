@@ -1,5 +1,5 @@
-// Which of the records with one id is kept: the best where a task has a first pass (OpenKP: one page per url), else the
-// first.
+// Which of the records with the same id is kept: the best one if the task has a first pass (OpenKP: one page per url),
+// otherwise the first.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class Choice {
     bool operator==(const Place&) const = default;
   };
 
-  // Records in source order. Of one id the largest rank wins, of equal ranks the first record.
+  // Called for records in source order. For each id the largest rank wins, among equal ranks the first record.
   void add(const std::string& id, Place place, std::int64_t rank) {
     const auto [best, fresh] = best_.try_emplace(id, Best{place, rank});
     if (!fresh && rank > best->second.rank) best->second = {place, rank};
   }
 
-  // The kept record of an id that was added; null for another id.
+  // The kept record for an id that was added; null for any other id.
   const Place* kept(const std::string& id) const {
     const auto best = best_.find(id);
     return best == best_.end() ? nullptr : &best->second.place;

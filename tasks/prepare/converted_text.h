@@ -1,4 +1,4 @@
-// A converted record as bytes, for its way from one process to another of the same program.
+// Serialisation of a converted record, for exchange between processes of the same program.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace etc::prepare {
 
-// All of it; converted_of(text_of(x)) is x.
+// Serialises everything: converted_of(text_of(x)) is x.
 std::string text_of(const Converted& converted);
-Converted converted_of(std::string_view text);  // throws Error on bytes that are no such text
+Converted converted_of(std::string_view text);  // throws Error on malformed bytes
 
 }  // namespace etc::prepare

@@ -1,4 +1,4 @@
-// The records of one input file through a task's conversion.
+// Passes the records of one input file through a task's conversion.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace etc::prepare {
 
-// One record as it leaves the conversion.
+// One record after its conversion.
 struct PassRecord {
   std::int64_t index = 0;
   data::TextPosition begin;
@@ -20,20 +20,20 @@ struct PassRecord {
 struct PassCallbacks {
   std::function<void(PassRecord&&)> record;               // in source order, one at a time, but from any thread
   std::function<void(std::int64_t file_bytes)> progress;  // bytes of the file read so far; may throw to stop
-  data::SourceFile* source = nullptr;                     // RecordWork's
-  Communicator* processes = nullptr;  // that share the work; records come to the first one. Null: one process
+  data::SourceFile* source = nullptr;                     // as in RecordWork
+  Communicator* processes = nullptr;  // share the work; the first one receives the records. Null: one process
 };
 
-// The preparation's convert_record() over a file; see walk_records. A record that stands alone and cannot be read is a
-// rejected one (of JSON: a line); any other such record ends the pass.
+// Applies the preparation's convert_record() to a file; see walk_records. An unreadable record that stands alone (in
+// JSON lines: a line) is rejected; any other unreadable record ends the pass.
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,
                        const PassCallbacks& callbacks);
 
-// What another process than the first does of such a pass that several share. Throws Interrupted after a stop signal.
+// The part of the other processes in such a shared pass. Throws Interrupted after a stop signal.
 void help_over_file(const Preparation& preparation, const std::filesystem::path& path, Communicator& processes);
 
-// The same of a stream whose writer may wait for what becomes of a record before it writes the next: one record at a time,
-// and progress() after each. A file goes faster through the other, which works on many records at once.
+// The same for a stream whose writer may wait for the result of a record before it writes the next: one record at a
+// time, with progress() after each. For a file, pass_over_file() is faster because it works on many records at once.
 PassEnd pass_over_stream(const Preparation& preparation, const std::filesystem::path& path,
                          const PassCallbacks& callbacks);
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 using IdHash = std::uint64_t;
 
-// Two ids with one hash count as one that is repeated: their records are ranked for nothing.
+// If two ids have the same hash, they count as a repeated one: their records are only ranked unnecessarily.
 IdHash hash_of(std::string_view id) {
   return std::hash<std::string_view>()(id);
 }

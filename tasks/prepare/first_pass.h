@@ -1,7 +1,7 @@
-// The first pass of tasks that keep one record per id: which of the records of each id is the best.
+// The first pass of tasks that keep one record per id: determines the best record of each id.
 //
-// Only what can matter is read. Every record's id is taken from its text (unique_id); the records whose id comes only once, nearly
-// all, are never parsed here, those of the others are parsed and ranked in a second walk over the files.
+// Only what is needed is read. Every record's id is extracted from its text (unique_id). Records whose id occurs only
+// once, nearly all of them, are never parsed here; the others are parsed and ranked in a second walk over the files.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@
 
 namespace etc::prepare {
 
-// The choice among the records of repeated ids; a record of another id, or whose id is unknown here, is the only one
-// that could be kept. What is wrong with a file or a record is for the conversion to report.
+// The choice among the records of repeated ids; a record whose id is not in it is the only one with that id. Faults of
+// files and records are left for the conversion to report.
 //   preparation    has a unique_field()
 //   progress       walk 0 or 1, bytes of all files read so far; may throw to stop. Without repeated ids there is no
 //                  walk 1

@@ -27,19 +27,19 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
-// Where the beginning of an input ends: at the first of these that is reached, or at its end.
+// Where the beginning of an input ends: at the first of these limits that is reached, or at its end.
 struct Cut {
   std::int64_t bytes = kAll, lines = kAll;
-  bool whole_lines = false;  // by bytes: behind the last whole line, however much is left out
+  bool whole_lines = false;  // with a limit in bytes: after the last complete line, however much is left out
 };
 
 struct Beginning {
   std::int64_t bytes = 0, lines = 0;  // that were copied
-  bool whole = false;                 // the input has no more
-  double packing = 1;                 // uncompressed bytes for each one of the file
+  bool whole = false;                 // the whole input was copied
+  double packing = 1;                 // uncompressed bytes per byte of the file
 };
 
-// How much of [begin, begin + size) lies before the end of line `most`; counts the lines in it.
+// How many of the bytes [begin, begin + size) lie before the end of line `most`; counts the lines in them.
 std::size_t before_line_end(const char* begin, std::size_t size, std::int64_t& lines, std::int64_t most) {
   const char *at = begin, *const end = begin + size;
   while (lines < most && at != end) {
@@ -51,8 +51,8 @@ std::size_t before_line_end(const char* begin, std::size_t size, std::int64_t& l
   return static_cast<std::size_t>(at - begin);
 }
 
-// The beginning of an input, uncompressed, as a file. By bytes it ends with a line where that leaves out little: one
-// long array of records is cut anywhere, and the record at the cut is lost.
+// Copies the beginning of an input, uncompressed, to a file. With a limit in bytes it ends after a complete line if
+// that leaves out little; a single long array of records is cut anywhere, and the record at the cut is lost.
 Beginning copy_beginning(const fs::path& input, const Cut& cut, const fs::path& to) {
   constexpr std::size_t kBlock = 1 << 20;
   data::ByteStream stream(input);
@@ -68,7 +68,7 @@ Beginning copy_beginning(const fs::path& input, const Cut& cut, const fs::path& 
   if (!text.empty()) found.packing = static_cast<double>(text.size()) / static_cast<double>(stream.position());
   if (!found.whole) {
     if (std::ssize(text) > cut.bytes) text.resize(static_cast<std::size_t>(cut.bytes));
-    const std::size_t lines_end = text.rfind('\n') + 1;  // 0: there is no line end
+    const std::size_t lines_end = text.rfind('\n') + 1;  // 0: no line end
     if (lines_end > 0 && (cut.whole_lines || text.size() - lines_end <= text.size() / 4)) text.resize(lines_end);
     found.lines = std::count(text.begin(), text.end(), '\n');
   }
@@ -87,18 +87,18 @@ void check(const Preparation& preparation, const RunOptions& options) {
   }
 }
 
-// Copies of the inputs' beginnings, and how large the inputs are beside them.
+// Copies of the inputs' beginnings, and the sizes of the inputs.
 struct Sample {
-  RunOptions options = {};  // of a run over the copies
-  // Bytes of each copy, and of each input: uncompressed, and of those that are compressed taken to be packed as the
-  // sample is.
+  RunOptions options = {};  // for a run over the copies
+  // Bytes of each copy, and of each input, uncompressed; compressed inputs are assumed to have the compression ratio of
+  // the sample.
   std::vector<double> copied = {}, inputs = {};
-  PartsRoom parts = {};  // that the run takes
+  PartsRoom parts = {};  // space that the run takes for parts
 
   std::int64_t bytes() const { return static_cast<std::int64_t>(sum(copied)); }
   std::int64_t of_bytes() const { return std::max(bytes(), static_cast<std::int64_t>(sum(inputs))); }
 
-  // What the run over all inputs needs for parts: of all but the last, or of all.
+  // The space for parts that the run over all inputs needs: for all but the last, or for all.
   std::int64_t bytes_of_all_parts() const {
     const double sampled = sum({copied.data(), parts.inputs});
     const std::size_t without = copied.size() - parts.inputs;
@@ -119,10 +119,10 @@ Sample make_sample(const RunOptions& options, std::int64_t bytes, const fs::path
   sample.options.report = folder / "report.jsonl";
   sample.options.strict = false;
   const std::int64_t most_of_one = options.inputs.size() > 1 ? bytes / 2 : bytes;
-  double stored = 0;  // bytes of the files that the sample has something of
+  double stored = 0;  // size of the files that the sample contains a part of
   for (std::size_t i = 0; i < options.inputs.size() && sample.bytes() < bytes; ++i) {
     const auto size = static_cast<double>(fs::file_size(options.inputs[i]));
-    // Faults of records name their file without its folder: it keeps its name.
+    // Faults of records name their file without its folder, so the copy keeps the file's name.
     const fs::path copy = folder / fmt::format("input{}", i) / options.inputs[i].filename();
     const Cut cut{.bytes = most_of_one, .whole_lines = !options.targets.empty()};
     const Beginning beginning = copy_beginning(options.inputs[i], cut, copy);
@@ -142,7 +142,7 @@ Sample make_sample(const RunOptions& options, std::int64_t bytes, const fs::path
   return sample;
 }
 
-// A message about the copies as one about the inputs, which are what the user knows.
+// Rewrites a message about the copies to name the inputs, which the user knows.
 std::string about_inputs(std::string message, const RunOptions& options, const RunOptions& copies) {
   const auto replace = [&](const fs::path& copy, const std::string& by) {
     for (std::size_t at = 0; (at = message.find(copy.string(), at)) != std::string::npos; at += by.size()) {
@@ -160,7 +160,7 @@ Counts run_over_copies(const Preparation& preparation, const RunOptions& options
   try {
     return run(preparation, copies);
   } catch (const Interrupted&) {
-    // Without what the run says of its parts: those of the copies are not kept.
+    // Omits what the run says about its parts: those of the copies are not kept.
     throw Interrupted(std::string("prepare: forecast stopped by ") + StopSignal::name());
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(own(error));

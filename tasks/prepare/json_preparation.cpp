@@ -21,7 +21,7 @@ std::unique_ptr<data::RecordReader> JsonPreparation::open_records(data::ByteStre
 
 Converted JsonPreparation::convert_record(data::RecordSlice& record) const {
   const data::JsonRecord parsed = data::parse_record(record, unread_members(), flat_lists());
-  std::string().swap(record.text);  // a large record is not kept twice while it is converted
+  std::string().swap(record.text);  // so that a large record is not held twice while it is converted
   Converted converted;
   if (unreadable(*this, parsed, converted.faults)) return converted;
   return convert(parsed);

@@ -9,7 +9,7 @@ namespace etc::prepare {
 
 namespace {
 
-// What the first process tells the others about each input.
+// Commands of the first process to the others for each input.
 constexpr const char *kWalk = "walk", *kSkip = "skip";
 
 }  // namespace
@@ -35,7 +35,7 @@ Counts PartedRun::lead() {
   const std::size_t last = options_.inputs.size() - 1;
   for (std::size_t i = 0; i < last; ++i) finish_part(i);
 
-  // The last input needs no part: it goes behind the parts into the output.
+  // The last input needs no part: it is written directly to the output, after the parts.
   data::DatasetWriter writer(options_.output, preparation_.schema(), dataset_info(preparation_, options_));
   Report report(options_.report);
   const Sink output{writer, report};
@@ -59,12 +59,12 @@ void PartedRun::help() {
   }
 }
 
-// Whether the other processes are needed for an input.
+// Tells the other processes whether they are needed for an input.
 void PartedRun::call_helpers(bool needed) const {
   if (options_.processes != nullptr) from_first(*options_.processes, needed ? kWalk : kSkip);
 }
 
-// It depends on the inputs up to i, and on all where records are chosen among all.
+// The part depends on the inputs up to i, or on all if records are chosen among all.
 PartFiles PartedRun::part_files(std::size_t i) const {
   const auto inputs = std::ssize(options_.inputs), count = static_cast<std::ptrdiff_t>(i) + 1;
   std::vector<data::SourceFile> files;
@@ -75,7 +75,7 @@ PartFiles PartedRun::part_files(std::size_t i) const {
   return parts_.files_of(files);
 }
 
-// Makes sure that part i is there and what the run has to know of it is known.
+// Ensures that part i exists and that the information about it is known.
 void PartedRun::finish_part(std::size_t i) {
   const PartFiles files = part_files(i);
   std::optional<Counts> counts = parts_.finished(files);
@@ -126,7 +126,7 @@ void PartedRun::update_progress(std::int64_t bytes_of_input, const std::string& 
 void PartedRun::take_end(std::size_t i, const PassEnd& end, const char* unit, const Sink& sink,
                          InputFaults& faults) const {
   if (end.fault) {
-    stop_if_asked();  // Ctrl-C ends the program at the other end of a pipe as well
+    stop_if_asked();  // Ctrl-C also ends the program at the other end of a pipe
     sink.writer.mark_missing({sources_[i].name, end.fault->what()});
   }
   faults.add_end(end, unit);

@@ -1,5 +1,5 @@
-// A run that goes through its inputs one after the other: how finished ones are kept and found again, and how several
-// processes share the work. What is done with an input is the derived run's own affair.
+// A run that processes its inputs one after the other: keeps finished ones and finds them again, and shares the work
+// among processes. The processing of an input is defined by the derived run.
 #pragma once
 
 #include <cstdint>
@@ -19,52 +19,53 @@
 
 namespace etc::prepare {
 
-// Where the records of one input go.
+// The destination of the records of one input.
 struct Sink {
   data::DatasetWriter& writer;
   Report& report;
 };
 
-// An input: a file of RunOptions::inputs, with its translation where there are targets.
+// An input: a file of RunOptions::inputs, with its translation if there are targets.
 class PartedRun : NotCopied {
  public:
-  // preparation: outlives the run.
+  // preparation must outlive the run.
   PartedRun(const Preparation& preparation, const RunOptions& options);
   virtual ~PartedRun() = default;
 
-  // All inputs but the last go into a part of their own first (parts.h); a part that is there is taken. The output is the
-  // same, byte for byte, with and without. Of several processes the first does so, the others help (and get no counts).
+  // All inputs but the last are first written to parts of their own (parts.h); existing parts are reused. The output is
+  // the same, byte for byte, in either case. With several processes the first one does this and the others help (and
+  // get no counts).
   Counts execute();
 
  protected:
-  // Before the first input; sources() are known.
+  // Called before the first input; sources() are known.
   virtual void begin() {}
-  // Input i into the sink. source: gets size and hash of a stream, which are known at its end; null for a file. Called in
-  // the order of the inputs, after taken() of those before.
+  // Prepares input i into the sink. source: receives size and hash of a stream, which are known at its end; null for a
+  // file. Called in the order of the inputs, after the previous ones are finished.
   virtual Counts prepare_input(std::size_t i, const Sink& sink, data::SourceFile* source) = 0;
-  // The share of another process than the first in the same.
+  // The work of the other processes for the same input.
   virtual void help_with(std::size_t i) = 0;
-  // Input i was found as a part from an earlier run.
+  // Input i was found as a part of an earlier run.
   virtual void found_part(std::size_t /*i*/) {}
-  // An example of a part on its way into the output.
+  // An example of a part is copied into the output.
   virtual void copied(const data::Example& /*example*/) {}
-  // When the output is complete but for the end; counts of all inputs. Throws Error where that is nothing.
+  // Called when the output is complete except for its end; counts of all inputs. Throws Error if it contains nothing.
   virtual void check(const Counts& /*counts*/) {}
 
   bool is_last(std::size_t i) const { return i + 1 == options_.inputs.size(); }
   PartFiles part_files(std::size_t i) const;
   const std::vector<data::SourceFile>& sources() const { return sources_; }  // inputs, then targets
-  // What of these gets its size and hash while it is read, since it can be read only once; null for a file.
+  // The source that gets its size and hash while it is read, because it can be read only once; null for a file.
   data::SourceFile* stream_source(std::size_t index) {
     return sources_[index].sha256.empty() ? &sources_[index] : nullptr;
   }
   std::int64_t bytes_of_inputs() const { return input_bytes_; }  // 0 when one is a stream
   ProgressUnit unit() const { return unit_; }
   const Counts& counts_before() const { return done_; }  // of the inputs before this one
-  // What a walk over an input calls with the bytes read so far.
+  // Called by a walk over an input with the bytes read so far.
   void update_progress(std::int64_t bytes_of_input, const std::string& note = {});
   void stop_if_asked() const;  // throws Interrupted
-  // The end of an input: its faults, and the output's mark where it could not be read to its end.
+  // Handles the end of an input: its faults, and the output's incomplete mark if it could not be read to its end.
   void take_end(std::size_t i, const PassEnd& end, const char* unit, const Sink& sink, InputFaults& faults) const;
 
   const Preparation& preparation_;

@@ -17,10 +17,10 @@ constexpr std::size_t kKeyLetters = 32;
 constexpr std::string_view kEndings[] = {
     ".h5",        ".rejects.jsonl", ".ids.jsonl", ".json",     ".pieces",
     ".sentences", ".begins",        ".documents", ".instances"};  // as in PartFiles
-constexpr std::string_view kTemporary = ".partial.tmp";           // behind them while a killed run wrote (AtomicFile)
-constexpr const char *kLock = "lock", *kContents = "files";       // a file; a key of the state file
+constexpr std::string_view kTemporary = ".partial.tmp";           // suffix of temporary files (AtomicFile)
+constexpr const char *kLock = "lock", *kContents = "files";       // a file name; a key of the state file
 
-// Whether a file's name is that of a part, of this run or of an earlier one with other settings.
+// Whether a file name is that of a part, of this run or of an earlier one with other settings.
 bool is_part(std::string name) {
   if (name.ends_with(kTemporary)) name.resize(name.size() - kTemporary.size());
   const bool key = name.size() > kKeyLetters && std::all_of(name.begin(), name.begin() + kKeyLetters, [](char c) {
@@ -42,7 +42,8 @@ Json contents_of(const std::filesystem::path& path) {
   return {{"bytes", bytes}, {"crc32c", checksum}};
 }
 
-// Of the files that finish() finds there; documents and instances are not of one part, and are made anew by every run.
+// Contents of the files that exist when finish() is called; documents and instances do not belong to one part, and are
+// rewritten by every run.
 Json contents_of(const PartFiles& files) {
   Json contents = Json::object();
   for (const auto* path :
@@ -78,17 +79,17 @@ bool Parts::take() {
   try {
     if (!lock_ && std::filesystem::exists(folder_, ignored)) hold();
   } catch (const Error&) {
-    return false;  // somebody else's
+    return false;  // another run holds the lock
   }
   return lock_.has_value();
 }
 
-// The lock's file goes as well. Whoever waits for it notices that (LockFile).
+// Also removes the lock file. Processes waiting for the lock detect that (LockFile).
 void Parts::let_go() {
   if (!lock_) return;
   std::error_code ignored;
   std::filesystem::remove(folder_ / kLock, ignored);
-  std::filesystem::remove(folder_, ignored);  // unless it holds something else
+  std::filesystem::remove(folder_, ignored);  // fails if it contains something else
   lock_.reset();
 }
 
@@ -140,7 +141,7 @@ std::int64_t Parts::bytes() const {
 
 void Parts::remove() {
   if (!take()) return;
-  std::error_code ignored;  // a part left behind costs room, not correctness
+  std::error_code ignored;  // a remaining part costs disk space, not correctness
   for (const auto& file : files()) std::filesystem::remove(file, ignored);
   let_go();
 }

@@ -54,9 +54,9 @@ void FaultList::count(const std::string& what) {
 }
 
 std::int64_t Preparation::kept_bytes(const InputSize& inputs) const {
-  // An id in the map of choice.h: a node with a string of 16 to 31 characters, and its place in the table.
+  // An id in the map of choice.h: a node with a string of 16 to 31 characters, and its entry in the table.
   constexpr std::int64_t kChosen = 128;
-  constexpr std::int64_t kHash = 24;  // while the first pass's list of hashes grows; only repeated ids get to the map
+  constexpr std::int64_t kHash = 24;  // while the first pass's list of hashes grows; only repeated ids enter the map
   if (whole_run() != nullptr) return 0;
   return inputs.records * (unique_field() == nullptr ? kChosen : kHash);
 }
@@ -65,7 +65,7 @@ std::string quoted(std::string_view text) {
   constexpr std::size_t kLongest = 60;  // bytes
   if (text.size() <= kLongest) return fmt::format("\"{}\"", text);
   std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole characters
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // cut between characters
   return fmt::format("\"{}…\"", text.substr(0, end));
 }
 

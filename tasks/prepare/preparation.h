@@ -1,9 +1,9 @@
-// What a task is to `etc prepare`: one raw record in, examples and faults out.
+// The interface of a task for `etc prepare`: one raw record in, examples and faults out.
 //
-// The walk of one record: the preparation's reader gives it, its bytes and its place in the file (open_records),
-// Preparation::convert_record makes examples of it (several records at a time, on all threads), and the writer takes
-// them in source order. What a record's bytes mean is the preparation's own affair: json_preparation.h is the base of
-// those whose records are JSON, another form derives from Preparation itself. tasks/README.md shows how to add a task.
+// Flow of one record: the preparation's reader returns its bytes and its position in the file (open_records),
+// Preparation::convert_record makes examples from it (several records at a time, on all threads), and the writer takes
+// them in source order. The preparation interprets a record's bytes: json_preparation.h is the base class for JSON
+// records; preparations of other formats derive from Preparation itself. tasks/README.md shows how to add a task.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@
 
 namespace etc::prepare {
 
-// Rows of the report that one record causes (task-wikihop 9). File, record, offset and id are filled in by the caller.
+// Rows of the report caused by one record (task-wikihop 9). File, record, offset and id are filled in by the caller.
 class FaultList {
  public:
   FaultList() = default;
-  // What the functions below have made of another one.
+  // Restores the content of another list, as made by the functions below.
   FaultList(std::vector<data::Fault> rows, std::vector<data::Fault> quiet_rows, std::vector<std::string> counted);
 
   void reject(const std::string& field, const std::string& code, const std::string& message);
@@ -35,7 +35,7 @@ class FaultList {
   void warn(const std::string& field, const std::string& code, const std::string& message);
   // A warning that is counted, but listed only on request.
   void warn_quietly(const std::string& field, const std::string& code, const std::string& message);
-  void count(const std::string& what);  // ignored things that the summary counts: "unknown_key annotations"
+  void count(const std::string& what);  // ignored items that the summary counts: "unknown_key annotations"
 
   bool rejected() const { return rejected_; }
   bool dropped() const { return dropped_ && !rejected_; }
@@ -50,19 +50,19 @@ class FaultList {
   bool rejected_ = false, dropped_ = false, warned_ = false;
 };
 
-// The beginning of a text in quotes, for messages: a whole document would not do.
+// The beginning of a text in quotes, for messages: a whole document would be too long.
 std::string quoted(std::string_view text);
 
 struct Converted {
   std::string id;  // empty when unreadable
   // Ignored when a fault rejects or drops the record:
   std::vector<data::Example> examples;
-  std::optional<data::Example> gold;  // where the schema has gold features
+  std::optional<data::Example> gold;  // if the schema has gold features
   FaultList faults;
-  data::Example reject_details;  // of the schema's own columns of /rejects, for each row of this record there
+  data::Example reject_details;  // values of the schema's own columns of /rejects, for each row of this record there
 };
 
-// What the first pass asks of a record.
+// A record's part in the first pass.
 struct Candidate {
   std::string id;
   std::int64_t rank = 0;  // the larger the better
@@ -70,7 +70,7 @@ struct Candidate {
 
 class WholeRun;  // run.h
 
-// What of the inputs was, or is to be, prepared. Bytes are uncompressed ones, without targets.
+// The amount of input that was, or is to be, prepared. Bytes are uncompressed, without targets.
 struct InputSize {
   std::int64_t bytes = 0, records = 0, examples = 0;
 };
@@ -82,64 +82,64 @@ class Preparation {
   virtual const std::string& vocab_sha256() const = 0;
   virtual Json preprocess_config() const = 0;  // all settings that the examples depend on (task-wikihop 8.4)
 
-  // The reader that knows how the records of this task's raw files are set apart. The stream outlives it.
+  // A reader that knows how the records in this task's raw files are separated. The stream outlives it.
   virtual std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const = 0;
 
-  // Bad input is a fault of the record. Throws InputFault only when the record's text cannot be read at all; where the
-  // record does not stand alone that ends the file. Uses the text up, so that a large record is not kept twice.
+  // Invalid input is a fault of the record. Throws InputFault only when the record's text cannot be read at all, which
+  // ends the file unless the record stands alone. Consumes the text, so that a large record is not held twice.
   // Thread-safe.
   virtual Converted convert_record(data::RecordSlice& record) const = 0;
 
-  // For tasks whose examples are made of all records together: who does the whole run. Null: run.h goes from record to
-  // record with what stands above.
+  // For tasks whose examples are made from all records together: performs the whole run. Null: run.h processes record
+  // by record with the functions above.
   virtual const WholeRun* whole_run() const { return nullptr; }
 
-  // Bytes that a run over so much comes to hold beyond what any run holds: the ids of all records, where none may come
-  // twice. For the forecast (forecast.h).
+  // Memory that grows with the size of a run: the ids of all records, if none may occur twice. For the forecast
+  // (forecast.h).
   virtual std::int64_t kept_bytes(const InputSize& inputs) const;
 
   // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id. A
-  // first pass (first_pass.h) then asks the records of repeated ids for their rank; the others of an id are dropped as
-  // "duplicate_<field>". Null: there is no such pass, and every record after the first of an id is rejected.
+  // first pass (first_pass.h) then ranks the records of repeated ids; the others with the same id are dropped as
+  // "duplicate_<field>". Null: there is no such pass, and every record after the first with an id is rejected.
   virtual const char* unique_field() const { return nullptr; }
 
-  // Of the first pass: the text of unique_field(), empty where the record has none and so no part in the choice. Leaves
-  // the record readable. Thread-safe.
+  // For the first pass: the text of unique_field(), empty if the record has none and therefore does not take part in
+  // the choice. Leaves the record readable. Thread-safe.
   virtual std::string unique_id(data::RecordSlice& /*record*/) const { return {}; }
 
-  // Of the first pass; nullopt: the record takes no part, because convert_record() will reject it. Uses the text up.
-  // Thread-safe.
+  // For the first pass; nullopt: the record does not take part, because convert_record() will reject it. Consumes the
+  // text. Thread-safe.
   virtual std::optional<Candidate> candidate_of(data::RecordSlice& /*record*/) const { return std::nullopt; }
 };
 
-// Whether a record without usable labels is rejected, as training and evaluation want it, or taken all the same.
+// Whether a record without usable labels is rejected, as for training and evaluation, or accepted.
 enum class Labels : bool { optional, required };
 
-// What the raw files of a task are.
+// The kinds of raw files of a task.
 enum class InputKind {
-  files,           // --input: each by itself
-  parallel_texts,  // --source and --target: texts whose lines belong together
+  files,           // --input: independent files
+  parallel_texts,  // --source and --target: texts whose lines correspond
 };
 
-// The preparation of a task as its row of tasks/registry.h holds it.
+// The preparation of a task as stored in its row of tasks/registry.h.
 struct PreparationKind {
   Fields settings;  // keys of the configuration; each is also an option (long_seq_len: --long-seq-len)
-  // settings: every key with its value. Throws UsageError naming a value that cannot be meant, Error on damaged files.
+  // settings: every key with its value. Throws UsageError naming an invalid value, Error on damaged files.
   std::unique_ptr<Preparation> (*make)(const Json& settings, const std::filesystem::path& vocab, Labels labels);
-  // Calls visit for every text of a raw file that a sentence splitter is to cut, for learning one, or a vocabulary, from
-  // them. settings: every key with its value. What is no text is left out; Error where the file cannot be read on. Null:
-  // the task cuts no sentences.
+  // Calls visit for every text of a raw file that a sentence splitter would split, for learning a splitter or a
+  // vocabulary from them. settings: every key with its value. Items without text are skipped; throws Error if the file
+  // cannot be read to its end. Null: the task does not split sentences.
   void (*texts)(const std::filesystem::path& input, const Json& settings,
                 const std::function<void(std::string_view)>& visit) = nullptr;
   InputKind inputs = InputKind::files;
-  // `--learn-vocab`: learns a vocabulary of the task's own form, of this size, from all inputs and writes it. Null: the
-  // form is WordPiece, learned from the texts.
+  // `--learn-vocab`: learns a vocabulary of the task's own kind, of this size, from all inputs and writes it. Null: the
+  // kind is WordPiece, learned from the texts.
   void (*learn)(const std::vector<std::filesystem::path>& inputs, const Json& settings, std::int64_t size,
                 const std::filesystem::path& output) = nullptr;
 };
 
-// The settings overridden by `overrides`. Throws UsageError (`where` names the source): unknown key, with a suggestion;
-// a value of another kind than the setting's.
+// The settings overridden by `overrides`. Throws UsageError (`where` names the source) for an unknown key, with a
+// suggestion, and for a value of another type than the setting's.
 Json with_overrides(const PreparationKind& kind, Json settings, const Json& overrides, const std::string& where);
 
 }  // namespace etc::prepare

@@ -8,7 +8,7 @@
 namespace etc::prepare {
 
 SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path& path) {
-  constexpr std::size_t kRecords = 128, kBytes = 4u << 20;  // a window is full with this many
+  constexpr std::size_t kRecords = 128, kBytes = 4u << 20;  // limits of a window
   SliceWindow window;
   data::RecordSlice slice;
   try {
@@ -28,7 +28,7 @@ SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path&
 }
 
 namespace {
-constexpr std::int64_t kNone = -1;  // in the place of a length
+constexpr std::int64_t kNone = -1;  // instead of a length
 }
 
 void ResultTexts::add(std::string_view result) {

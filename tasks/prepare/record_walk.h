@@ -1,4 +1,4 @@
-// One input file from front to back: its records are read, worked on by all threads and delivered in source order.
+// Reads one input file from beginning to end: its records are processed by all threads and delivered in source order.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace etc::prepare {
 
-// How several processes share a walk: all make it over the same file and work on some of the records each; the first one
-// gets the others' results and delivers. Calls from one thread at a time.
+// How several processes share a walk: all walk over the same file, and each works on some of the records; the first one
+// receives the results of the others and delivers. Calls come from one thread at a time.
 template <typename Result>
 struct SharedWalk {
   Communicator& processes;
@@ -30,7 +30,7 @@ struct SharedWalk {
   std::function<Result(std::string_view text)> from_text;
 };
 
-// What a walk does with each record.
+// The functions of a walk for each record.
 template <typename Result>
 struct RecordWork {
   // Thread-safe; an InputFault ends the walk before this record.
@@ -39,23 +39,23 @@ struct RecordWork {
   std::function<void(std::int64_t index, const data::TextPosition& begin, Result&& result)> deliver;
   // Bytes of the file read so far; the last call comes when every record has been delivered. May throw to stop.
   std::function<void(std::int64_t file_bytes)> progress;
-  // Gets size and SHA-256 of the file, which is then read to its end whatever stands there; null: not wanted. For what
-  // can be read only once.
+  // Receives size and SHA-256 of the file, which is then always read to its end; null: not wanted. For inputs that can
+  // be read only once.
   data::SourceFile* source = nullptr;
-  // Null, or one process: this one does all.
+  // Null, or one process: this process does everything.
   const SharedWalk<Result>* shared = nullptr;
 };
 
 struct PassEnd {
   std::optional<data::InputFault> fault;  // why the file could not be read to its end
-  std::int64_t fault_record = 0;          // index of the record it lies in or before
+  std::int64_t fault_record = 0;          // index of the record in which or before which it occurs
   std::vector<data::FileNote> notes;
 };
 
-// Enough records for every thread to stay busy, few enough to hold them twice; which, depends on the file alone.
+// Enough records to keep every thread busy, few enough to hold two windows; the windows depend only on the file.
 struct SliceWindow {
   std::vector<data::RecordSlice> slices;
-  std::optional<data::InputFault> end_fault;  // behind the last one
+  std::optional<data::InputFault> end_fault;  // after the last one
 };
 
 // path: of the file, for messages.
@@ -64,7 +64,7 @@ SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path&
 [[noreturn]] void fail_out_of_memory(const std::filesystem::path& path, std::int64_t index,
                                      const data::TextPosition& begin);
 
-// Results of one process for a window, one after the other; or none, where a record could not be worked on.
+// Serialised results of one process for a window; or none, if a record could not be processed.
 class ResultTexts {
  public:
   explicit ResultTexts(std::string text = {}) : text_(std::move(text)) {}
@@ -78,7 +78,7 @@ class ResultTexts {
   std::size_t at_ = 0;
 };
 
-// walk_records in its parts.
+// The parts of walk_records.
 template <typename Result>
 class RecordWalk {
  public:
@@ -89,11 +89,11 @@ class RecordWalk {
   }
 
   PassEnd execute() {
-    Window done;              // worked on, not delivered yet
-    Window current = read();  // read, not worked on yet
+    Window done;              // processed, not delivered yet
+    Window current = read();  // read, not processed yet
     while (!current.slices.empty() || current.end_fault) {
       Window next;
-      // Task 0 delivers the window before and reads the one behind while the others work on this one.
+      // Task 0 delivers the previous window and reads the next one while the others process this one.
       parallel_for(std::ssize(current.slices) + 1, [&](std::int64_t task) {
         if (task > 0) return process(current, static_cast<std::size_t>(task - 1));
         deliver(done);
@@ -105,7 +105,7 @@ class RecordWalk {
       if (ended()) break;
     }
     deliver(done);
-    work_.progress(stream_.position());  // with all records delivered
+    work_.progress(stream_.position());  // all records are delivered
     end_.notes = reader_->notes();
     if (work_.source != nullptr) finish_source();
     return std::move(end_);
@@ -125,7 +125,7 @@ class RecordWalk {
 
   bool is_shared() const { return work_.shared != nullptr && work_.shared->processes.size() > 1; }
 
-  // Who works on a record.
+  // The rank that works on a record.
   int owner_of(const data::RecordSlice& slice) const {
     return is_shared() ? static_cast<int>(slice.index % work_.shared->processes.size()) : 0;
   }
@@ -133,7 +133,7 @@ class RecordWalk {
 
   void process(Window& window, std::size_t i) const {
     if (owner_of(window.slices[i]) == rank()) return work_on(window, i);
-    if (rank() != 0) std::string().swap(window.slices[i].text);  // the first process may have to look at it
+    if (rank() != 0) std::string().swap(window.slices[i].text);  // the first process may need it
   }
 
   void work_on(Window& window, std::size_t i) const {
@@ -161,8 +161,8 @@ class RecordWalk {
     if (!end_.fault) end_.fault = window.end_fault;
   }
 
-  // The first process gets all results of the window, and true: it delivers them. Whether the window before ended the
-  // walk comes first, so that nobody waits for its delivery.
+  // In the first process collects all results of the window and returns true: it delivers them. First all learn whether
+  // the previous window ended the walk, so that no process waits for its delivery.
   bool gather(Window& window) {
     if (ended_elsewhere_) return false;
     const SharedWalk<Result>& shared = *work_.shared;
@@ -184,7 +184,7 @@ class RecordWalk {
         window.results[i] = shared.from_text(*text);
         std::string().swap(window.slices[i].text);
       } else {
-        work_on(window, i);  // a fault: the same one here
+        work_on(window, i);  // reproduces the fault in this process
       }
     }
     return true;
@@ -202,23 +202,23 @@ class RecordWalk {
   data::Sha256 hash_;
   std::unique_ptr<data::RecordReader> reader_;
   PassEnd end_;
-  bool ended_elsewhere_ = false;  // the first process met a fault
+  bool ended_elsewhere_ = false;  // the first process found a fault
 };
 
-// The records of a file as the preparation reads them. Memory: two windows of records (a few MB, or one record where
-// that is larger), whatever the file's size. Records are delivered in the same order, and the walk ends at the same
-// place, for any number of threads. Throws OutOfMemory naming file and record when there is no memory for reading or
-// working on a record.
+// Walks over the records of a file as read by the preparation. Memory: two windows of records (a few MB, or one record
+// if that is larger), whatever the file's size. Records are delivered in the same order, and the walk ends at the same
+// position, for any number of threads. Throws OutOfMemory naming file and record when there is no memory for reading or
+// processing a record.
 template <typename Result>
 PassEnd walk_records(const Preparation& preparation, const std::filesystem::path& path,
                      const RecordWork<Result>& work) {
   return RecordWalk<Result>(preparation, path, work).execute();
 }
 
-// Between windows of another process than the first: throws Interrupted after a stop signal.
+// Called between windows by all processes but the first: throws Interrupted after a stop signal.
 void stop_helping_if_asked();
 
-// What another process than the first does of a walk that several share; its work.work and work.shared count.
+// The part of the other processes in a shared walk; only work.work and work.shared are used.
 template <typename Result>
 void help_to_walk(const Preparation& preparation, const std::filesystem::path& path, RecordWork<Result> work) {
   work.deliver = [](std::int64_t, const data::TextPosition&, Result&&) {};

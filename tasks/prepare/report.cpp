@@ -92,7 +92,7 @@ data::Fault fault_of(const Json& line) {
 }
 
 void Report::add(const data::Fault& fault) {
-  // An ordered object, so that the lines read like the specification's.
+  // An ordered object, so that the members have the order of the specification.
   OrderedJson line;
   line["record"] = fault.record_index;
   line["id"] = fault.id;

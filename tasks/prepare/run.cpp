@@ -44,7 +44,7 @@ class Run final : public PartedRun {
     });
   }
 
-  // Its ids: one JSON string per line and record, "" for a record without a readable id.
+  // The part's ids: one JSON string per line and record, "" for a record without a readable id.
   void found_part(std::size_t i) override {
     const fs::path path = part_files(i).ids;
     std::istringstream lines(read_file(path));
@@ -79,7 +79,7 @@ class Run final : public PartedRun {
 
   void help_with(std::size_t i) override { help_over_file(preparation_, options_.inputs[i], *options_.processes); }
 
-  // One record per id: the chosen one, or the first.
+  // Keeps one record per id: the chosen one, or the first.
   void reject_repeated(PassRecord& record, std::size_t file) {
     Converted& converted = record.converted;
     if (converted.id.empty()) return;
@@ -93,7 +93,7 @@ class Run final : public PartedRun {
       converted.faults.reject("id", "duplicate_id",
                               fmt::format("the id was first seen at {}, again at record {}", place, record.index));
     } else if (!converted.faults.rejected()) {
-      converted.faults = FaultList();  // what else is wrong with a record that is left out does not matter
+      converted.faults = FaultList();  // other faults of a record that is left out do not matter
       converted.faults.drop(field, std::string("duplicate_") + field,
                             fmt::format("{} is kept for this {}", place, field));
     }
@@ -124,7 +124,7 @@ class Run final : public PartedRun {
   Choice records_;  // of each id: the chosen record, or the first
 };
 
-// Inputs and settings must be the same in all processes.
+// Throws Error unless inputs and settings are the same in all processes.
 void require_equal_work(const Preparation& preparation, const RunOptions& options) {
   for (const fs::path& input : files_of(options)) {
     if (!is_stream(input)) continue;
@@ -149,7 +149,7 @@ Counts run_shared(const Preparation& preparation, const RunOptions& options) {
     const Counts own = run_own_way(preparation, options);
     return counts_of(parse_json(from_first(processes, json_line(json_of(own))), "counts of the first process"));
   } catch (const Interrupted& stopped) {
-    fail("etc", "{}", stopped.what());  // of this process alone: the others must hear of it
+    fail("etc", "{}", stopped.what());  // only this process was stopped: the others must be told
   }
 }
 

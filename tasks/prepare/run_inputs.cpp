@@ -23,7 +23,7 @@ data::SourceFile source_of(const fs::path& input) {
   return {input.filename().string(), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)};
 }
 
-// What is read only once serves where once is enough.
+// A stream can be read only once, so it is refused if the inputs must be read more often.
 void check_stream(const Preparation& preparation, const fs::path& input, bool is_last) {
   if (preparation.unique_field() != nullptr) {
     fail_usage("etc prepare",
@@ -123,7 +123,7 @@ void InputFaults::warn(const std::string& code, const std::string& message) {
   add(std::move(fault));
 }
 
-// Where and why the record was left out, if it is the first one.
+// Notes where and why the record was left out, if it is the first one.
 void InputFaults::note_first(const PassRecord& record) {
   using data::Severity;
   const FaultList& faults = record.converted.faults;
@@ -134,7 +134,7 @@ void InputFaults::note_first(const PassRecord& record) {
   const auto row = std::find_if(faults.rows().begin(), faults.rows().end(),
                                 [&](const data::Fault& fault) { return fault.severity == severity; });
   const std::string line = fmt::format("line {}: ", record.begin.line);
-  const bool says_line = row->message.starts_with(line);  // those of tables do
+  const bool says_line = row->message.starts_with(line);  // messages about tables do
   first = fmt::format("{}, {}{}{}{}: {}", file_, line, row->field, row->field.empty() ? "" : ": ", row->code,
                       row->message.substr(says_line ? line.size() : 0));
 }

@@ -1,4 +1,4 @@
-// The base of preparations whose examples are made of whole texts, and none of a single record.
+// Base class of preparations whose examples are made from whole texts, not from single records.
 #pragma once
 
 #include "tasks/prepare/preparation.h"
@@ -8,7 +8,7 @@ namespace etc::prepare {
 
 class WholeTextPreparation : public Preparation, public WholeRun {
  public:
-  // An Error: there is no such example.
+  // Always throws Error: there are no examples of single records.
   Converted convert_record(data::RecordSlice& record) const final;
   const WholeRun* whole_run() const final { return this; }
 };

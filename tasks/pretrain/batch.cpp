@@ -61,7 +61,7 @@ Batch batch_of(Examples examples, const Options& options, const Pieces& pieces) 
     longs += std::ssize(ids);
     globals += std::ssize(numbers(loaded.features, "sentence_lengths"));
   }
-  // Behind the texts one global token for each sentence alone, in the same order.
+  // After the texts' global tokens, one for each sentence that is a separate example, in the same order.
   for (std::size_t i = 0; i < batch.predicted_rows.size(); ++i) {
     batch.target_rows.push_back(globals + static_cast<std::int64_t>(i));
   }

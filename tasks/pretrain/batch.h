@@ -1,5 +1,5 @@
-// What a batch of pre-training examples asks, and where the answers stand in the encoder's states. All functions take
-// examples that check_example (feed.h) has let through.
+// The predictions that a batch of pre-training examples asks for, and the rows of the encoder's states that they are made
+// from. All functions need examples that check_example (feed.h) has accepted.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace etc::pretrain {
 
-// The vocabulary as masks need it.
+// The properties of the vocabulary that masks need.
 struct Pieces {
   std::int64_t mask_id = 0;     // of [MASK]
-  std::int64_t vocab_size = 0;  // a random piece is one of so many
+  std::int64_t vocab_size = 0;  // number of pieces that a random replacement is drawn from
 };
 
-// The masks of an example: those stored with it or, where there are none, masks drawn for this epoch. These depend on
-// (masking_seed, epoch, the example's id and record) alone: not on batch, order or thread count. Sentences are chosen
-// for mlm_cpc only.
+// The masks of an example: those stored with it or, if there are none, masks drawn for this epoch. The latter are a function
+// of (masking_seed, epoch, the example's id and record) alone, not of batch, order or thread count. Sentences are chosen for
+// mlm_cpc only.
 Masks masks_of(const data::LoadedExample& loaded, const Options& options, const Pieces& pieces);
 
-// The batch the encoder gets: the examples, their masks applied, and behind them for mlm_cpc every chosen sentence as an
-// example of its own, unmasked, with one global token and without [CLS] (pretraining 2.4).
+// The encoder's batch: the examples with their masks applied, followed for mlm_cpc by every chosen sentence as a separate
+// example, unmasked, with one global token and without [CLS] (pretraining 2.4).
 struct Batch {
   std::vector<Masks> masks;  // of each example
 
-  std::vector<std::int64_t> masked_rows;     // [P] the positions to be predicted among all long tokens
-  std::vector<std::int32_t> labels;          // [P] the pieces there
+  std::vector<std::int64_t> masked_rows;     // [P] rows of the positions to be predicted, among all long tokens
+  std::vector<std::int32_t> labels;          // [P] the original pieces at these positions
   std::vector<std::int64_t> first_rows;      // [B] the first token of each example
   std::vector<std::int64_t> predicted_rows;  // [m] global tokens of the chosen sentences in their texts
-  std::vector<std::int64_t> target_rows;     // [m] and alone
+  std::vector<std::int64_t> target_rows;     // [m] global tokens of the same sentences as separate examples
 };
 Batch batch_of(Examples examples, const Options& options, const Pieces& pieces);
 

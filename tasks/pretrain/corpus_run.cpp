@@ -84,7 +84,7 @@ class CorpusRun {
  private:
   Counts lead() {
     sources_ = prepare::check_inputs(preparation_, options_);
-    // A stream has no hash that its part could be found by, and none is known before it is read.
+    // A stream's part cannot be found again by hash: the hash is only known after the stream was read.
     for (std::size_t i = 0; i < sources_.size(); ++i) files_.push_back(parts_.files_of({sources_[i]}));
     common_ = parts_.files_of(sources_);
     parts_.hold();
@@ -101,7 +101,7 @@ class CorpusRun {
     return counts_;
   }
 
-  // What the other processes do: their shares of steps 1 and 4.
+  // The other processes' shares of steps 1 and 4.
   void help() const {
     const std::string missing = from_first(processes_, "");
     for (const std::size_t i : prepare::ByteReader(missing).get<std::vector<std::size_t>>()) {
@@ -125,7 +125,7 @@ class CorpusRun {
     const prepare::ProgressUnit unit = prepare::progress_unit(bytes);
     Progress progress("prepare: text", bytes / unit.bytes, unit.name);
     const std::vector<std::optional<Counts>> finished = finished_texts();
-    std::int64_t before = 0;  // bytes of the files that are done
+    std::int64_t before = 0;  // bytes of the finished files
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       std::optional<Counts> counts = finished[i];
       if (counts) {
@@ -143,7 +143,7 @@ class CorpusRun {
     log::warn("prepare: {} bytes are not UTF-8 and are left out (the report names the files)", invalid->second);
   }
 
-  // The parts of an earlier run; the other processes hear which files are left.
+  // The parts of an earlier run; the remaining files are broadcast to the other processes.
   std::vector<std::optional<Counts>> finished_texts() const {
     std::vector<std::optional<Counts>> finished(sources_.size());
     std::vector<std::size_t> missing;
@@ -229,7 +229,7 @@ class CorpusRun {
 
   [[noreturn]] void fail_without_documents(std::int64_t too_short) {
     const std::string rejected = report_without_documents();
-    parts_.remove();  // the same texts would not give more
+    parts_.remove();  // useless: the same texts would again give no document
     std::vector<std::string> names;
     for (const auto& input : options_.inputs) names.push_back(input.string());
     if (too_short > 0) {
@@ -242,7 +242,7 @@ class CorpusRun {
          rejected.empty() ? "" : ", got ", rejected);
   }
 
-  // Writes the report, where there is anything to report. How many records were rejected, and why the first one was.
+  // Writes the report, if there is anything to report. Returns a text about the rejected records, "" if there are none.
   std::string report_without_documents() const {
     std::string rows;
     for (const PartFiles& files : files_) rows += parts_.reading([&] { return read_file(files.report); });
@@ -260,7 +260,7 @@ class CorpusRun {
   };
 
   void make_instances() {
-    constexpr std::int64_t kDocuments = 64, kTasks = 64;  // of a task; of a window
+    constexpr std::int64_t kDocuments = 64, kTasks = 64;  // documents per task; tasks per window
     const auto texts = views_of(*store_);
     const std::int64_t documents = texts[0]->documents(), copies = *config_.dupe_factor;
     NumberWriter<Instance> file(common_.instances);
@@ -301,7 +301,7 @@ class CorpusRun {
                                    static_cast<std::uint64_t>(document)));
       return pair_instances(text, document, {length, config_.short_seq_prob}, draws, take);
     }
-    // [CLS] … [SEP], or [CLS] … (1.8, 2.2); a hidden sentence needs another one beside it.
+    // [CLS] … [SEP], or [CLS] … (1.8, 2.2); a hidden sentence needs at least one other sentence.
     RunRules rules;
     rules.max_pieces = length - 2;
     rules.max_sentences = text.document(document).sentences;
@@ -320,10 +320,9 @@ class CorpusRun {
     SharedExamples examples(preparation_.maker(), config_, files, &*store_, may_hold_, processes_);
     const std::int64_t window = examples.window();
     Progress progress("prepare: examples", counts_.examples, "examples");
-    // Written while the next window is made in the other one, in turn. Workers alone make and remake examples, so the
-    // thread that writes does nothing else.
+    // Double buffering: one window is written while worker threads make the next one. The writing thread does nothing else.
     std::vector<ExamplePlace> done(static_cast<std::size_t>(window)), made(static_cast<std::size_t>(window));
-    std::int64_t ready = 0;  // in done
+    std::int64_t ready = 0;  // examples in `done`
     const auto write_done = [&] { write({done.data(), static_cast<std::size_t>(ready)}, writer); };
     for (std::int64_t first = 0; first < counts_.examples; first += window) {
       const std::int64_t count = std::min(counts_.examples - first, window);
@@ -362,8 +361,8 @@ class CorpusRun {
   prepare::Parts parts_;
   StopSignal stop_signal_;
   std::vector<data::SourceFile> sources_;
-  std::vector<PartFiles> files_;  // of each input
-  PartFiles common_;              // of all
+  std::vector<PartFiles> files_;  // for each input
+  PartFiles common_;              // for all inputs together
   std::int64_t may_hold_ = kHeldBytes;
   std::optional<TokenStore> store_;
   Counts counts_;

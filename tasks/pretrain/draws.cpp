@@ -14,7 +14,7 @@ std::uint64_t CounterDraws::word(Stream& stream) const {
   return stream.words[stream.used++];
 }
 
-// The upper half of (64 random bits · count): uneven by count / 2^64 at most.
+// The upper half of (64 random bits · count); deviates from uniform by at most count / 2^64.
 std::int64_t CounterDraws::below(Stream& stream, std::int64_t count) const {
   const std::uint64_t high = word(stream), low = word(stream), n = static_cast<std::uint64_t>(count);
   __extension__ typedef unsigned __int128 Wide;

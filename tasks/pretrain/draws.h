@@ -1,4 +1,4 @@
-// Random choices of pre-training data, one after the other: from a counter-based generator, or written down for a test.
+// A sequence of random draws for pre-training data: from a counter-based generator, or prescribed by a test.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace etc::pretrain {
 
-// The order of the calls is part of what a function that draws does (pretraining 1.2, 1.3), so that equal answers give
+// The order of calls is part of the contract of every function that draws (pretraining 1.2, 1.3), so that equal draws give
 // equal results.
 class Draws {
  public:
@@ -20,11 +20,12 @@ class Draws {
   virtual std::int64_t between(std::int64_t low, std::int64_t high) = 0;
 
   // A random order of 0 … count−1: begin_order(), then next_in_order() up to `count` times for its first, second, …
-  // entry. What is not asked for need not be drawn. Other draws may stand between.
+  // entry. Entries that are not requested need not be drawn. Other draws may come in between.
   virtual void begin_order(std::int64_t count) = 0;
   virtual std::int64_t next_in_order() = 0;
 
-  // What uniform() and between() give next belongs to this position of a sequence, whatever was drawn before.
+  // Makes the next results of uniform() and between() a function of this position of a sequence, independent of earlier
+  // draws.
   virtual void at_position(std::int64_t /*position*/) {}
 };
 
@@ -45,7 +46,7 @@ class CounterDraws final : public Draws {
   struct Stream {
     Philox4 counter{};
     Philox4 words{};
-    std::size_t used = 4;  // of words
+    std::size_t used = 4;  // words consumed
   };
   std::uint64_t word(Stream& stream) const;
   std::int64_t below(Stream& stream, std::int64_t count) const;
@@ -53,11 +54,11 @@ class CounterDraws final : public Draws {
   std::uint64_t key_;
   Stream plain_, ordering_;
   std::uint32_t orders_ = 0;
-  std::vector<std::int64_t> order_;  // its first next_ entries are given out
+  std::vector<std::int64_t> order_;  // the first next_ entries have been returned
   std::size_t next_ = 0;
 };
 
-// The key of what is drawn for one example in one copy of the data, or in one epoch.
+// The key of the draws for one example in one copy of the data, or in one epoch.
 constexpr std::uint64_t draws_key(std::uint64_t seed, std::uint64_t copy_or_epoch, std::uint64_t example) {
   return mix_key(mix_key(seed, copy_or_epoch), example);
 }

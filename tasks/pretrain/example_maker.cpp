@@ -42,8 +42,7 @@ MaskVocabulary::MaskVocabulary(const data::Tokenizer& tokenizer)
   kinds[static_cast<std::size_t>(cls)] = kinds[static_cast<std::size_t>(sep)] = kSpecial;
 }
 
-// A [SEP] B [SEP] behind what is there. An actual next segment stands close behind A, but for what was cut off: one read
-// is enough for both.
+// Appends A [SEP] B [SEP]. If B actually follows A, only truncated pieces lie between them, so one read fetches both.
 void ExampleMaker::add_pair(const Instance& instance, const TokenStore& store, Numbers& ids) const {
   constexpr std::int64_t kClose = 64;  // pieces
   const auto [a, b] = std::pair(instance.a, instance.b);
@@ -116,7 +115,8 @@ void ExampleMaker::make(const Instance& instance, const TokenStore& store, TextI
   for (std::int64_t s = 0; cpc && s < instance.sentences; ++s) {
     const std::int64_t begin = index.first_piece(instance.first_sentence + s);
     sentence_lengths.push_back(index.first_piece(instance.first_sentence + s + 1) - begin);
-    // No word goes on from one sentence into the next one, which may be hidden; a sentence that was cut may begin so.
+    // A word must not continue from one sentence into the next, which may be hidden; this can happen after a sentence was
+    // cut.
     std::int64_t& kind = kinds[static_cast<std::size_t>(begin - instance.a.begin + 1)];
     if (kind == kContinues) kind = kBegins;
   }

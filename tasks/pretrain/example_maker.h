@@ -1,4 +1,4 @@
-// Instance → example as the schema has it (schema.h), with its masks unless they are dynamic.
+// Instance → example of the schema (schema.h), with its masks unless they are dynamic.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace etc::pretrain {
 
-// What is drawn from one seed for different ends, so that no two ends share numbers.
+// The purposes of draws from one seed; different purposes use different random numbers.
 enum class DrawnFor : std::uint64_t { instances = 1, masks = 2, order = 3 };
 constexpr std::uint64_t seed_for(std::uint64_t seed, DrawnFor end) {
   return mix_key(seed, static_cast<std::uint64_t>(end));
 }
 
-// What masking asks about a vocabulary.
+// The properties of a vocabulary that masking needs.
 struct MaskVocabulary {
   // Throws Error naming the piece when the vocabulary has no [CLS], [SEP] or [MASK].
   explicit MaskVocabulary(const data::Tokenizer& tokenizer);
@@ -33,13 +33,13 @@ struct MaskVocabulary {
   std::vector<std::uint8_t> kinds;
 };
 
-// An example and its features, found once: what is made again in the same place takes no memory anew.
+// A reusable example with its features looked up once; making another example in the same place allocates nothing.
 class ExamplePlace : NotCopied {
  public:
   ExamplePlace();
   const data::Example& example() const { return example_; }
 
-  // The features, for their way to another process of this program.
+  // Serialises the features, to be sent to another process.
   void put_into(prepare::ByteWriter& bytes) const;
   void take_from(prepare::ByteReader& bytes);
 
@@ -48,7 +48,7 @@ class ExamplePlace : NotCopied {
   template <typename Value>
   Value& feature(const char* name);
 
-  data::Example example_;  // its nodes stay where they are
+  data::Example example_;  // its nodes keep their addresses
   std::string& id_;
   std::int64_t &record_, &first_segment_, &label_;
   std::vector<std::int64_t>&ids_, &kinds_, &masked_positions_, &masked_ids_, &sentence_lengths_, &cpc_sentences_;

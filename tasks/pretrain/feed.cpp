@@ -50,7 +50,7 @@ class Feeder {
   }
 
  private:
-  // Positions of so many tokens behind those there are, from `first` on.
+  // Appends `count` positions, starting at `first`.
   void count_from(std::vector<std::int32_t>& positions, std::int64_t first, std::int64_t count) const {
     if (model_.max_absolute_position_embeddings == 0) return;
     for (std::int64_t i = 0; i < count; ++i) positions.push_back(static_cast<std::int32_t>(first + i));
@@ -101,9 +101,9 @@ void Feeder::add_text(const data::LoadedExample& loaded, const Masks& masks) {
   builder_.end_example(structure(sentence_ids, sentences), loaded.sample_ordinal);
 }
 
-// One sentence, seeing itself and nothing else.
+// Adds one sentence as a separate example, which attends only to itself.
 void Feeder::add_sentence(const data::LoadedExample& loaded, std::int64_t sentence) {
-  // Keys of dropout that no sample has: those are far below 2^60 (data/loader).
+  // Dropout keys that no sample uses: the samples' keys are far below 2^60 (data/loader).
   constexpr std::int64_t kBesideSamples = std::int64_t{1} << 60, kSentences = std::int64_t{1} << 16;
   const data::Example& example = loaded.features;
   const std::vector<std::int64_t> begins = sentence_begins(example);

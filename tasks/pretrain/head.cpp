@@ -18,7 +18,7 @@ Head::Head(const EncoderConfig& model, const Options& options, ParameterSet& par
     const std::string relation = "cls/seq_relationship/output_";
     next_sentence_ = single(
         {&parameters.add(relation + "weights", {2, hidden}, kernel), &parameters.add(relation + "bias", {2}, kZeros)});
-    next_sentence_->layout = ops::WeightLayout::out_in;  // as the published checkpoints hold them
+    next_sentence_->layout = ops::WeightLayout::out_in;  // as in the published checkpoints
   }
   if (cpc_ && options.cpc_projection) {
     projection_ = single(add_dense(parameters, "cls/cpc/projection", hidden, hidden, kernel));

@@ -14,7 +14,7 @@ PieceRange pieces_of(TextIndex& text, std::int64_t first_sentence, std::int64_t 
   return {begin, text.first_piece(end_sentence) - begin};
 }
 
-// Cuts pieces off the longer segment, B where they are equally long, until both fit.
+// Cuts pieces off the longer segment (B if they are equally long) until both fit.
 void truncate(PieceRange& a, PieceRange& b, std::int64_t budget, Draws& draws) {
   while (a.length + b.length > budget) {
     PieceRange& longer = a.length > b.length ? a : b;
@@ -23,7 +23,7 @@ void truncate(PieceRange& a, PieceRange& b, std::int64_t budget, Draws& draws) {
   }
 }
 
-// The pairs of one document while they are made.
+// Makes the pairs of one document.
 class PairWalk {
  public:
   PairWalk(TextIndex& text, std::int64_t document, const PairRules& rules, Draws& draws)
@@ -35,11 +35,11 @@ class PairWalk {
   void walk(const TakeInstance& take) {
     const TextIndex::Document own = text_.document(document_);
     const std::int64_t end = own.first_sentence + own.sentences;
-    std::int64_t begin = own.first_sentence;  // of the chunk
+    std::int64_t begin = own.first_sentence;  // first sentence of the chunk
     for (std::int64_t i = begin; i < end; ++i) {
       if (i + 1 < end && pieces_of(text_, begin, i + 1).length < target_) continue;
       Instance instance;
-      // Of a random next the unused sentences of the chunk are put back.
+      // If B is random, the chunk's unused sentences are put back.
       i = close_chunk(begin, i + 1, instance) - 1;
       truncate(instance.a, instance.b, budget_, draws_);
       instance.document = document_;
@@ -50,7 +50,7 @@ class PairWalk {
   }
 
  private:
-  // Segments from the sentences [begin, end); returns where the next chunk begins.
+  // Makes the segments from the sentences [begin, end); returns where the next chunk begins.
   std::int64_t close_chunk(std::int64_t begin, std::int64_t end, Instance& instance) {
     const std::int64_t sentences = end - begin;
     const std::int64_t middle = begin + (sentences >= 2 ? draws_.between(1, sentences - 1) : 1);
@@ -64,7 +64,7 @@ class PairWalk {
     return middle;
   }
 
-  // From a random sentence of another document on, until it is as long as wanted.
+  // Takes sentences from a random one of another document on, until the wanted length is reached.
   PieceRange random_segment(std::int64_t wanted) {
     std::int64_t number = document_;
     for (int draw = 0; draw < kDocumentDraws && number == document_; ++draw) {

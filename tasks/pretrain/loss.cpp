@@ -12,7 +12,7 @@ namespace etc::pretrain {
 
 namespace {
 
-// Rows of length 1, and what their lengths were.
+// Normalises rows to length 1 and keeps the reciprocals of their lengths.
 class UnitRows {
  public:
   UnitRows(const float* rows, std::int64_t count, std::int64_t width)
@@ -27,7 +27,7 @@ class UnitRows {
 
   const float* data() const { return rows_.data(); }
 
-  // forward: u = x/|x|; so dx = (du − u·(u·du)) / |x|, in the place of du.
+  // forward: u = x/|x|; so dx = (du − u·(u·du)) / |x|, written over du.
   void backward(float* gradients) {
     for (std::size_t i = 0; i < inverse_.size(); ++i) {
       const std::span<float> du(gradients + i * width_, width_), u = row(static_cast<std::int64_t>(i));
@@ -41,10 +41,10 @@ class UnitRows {
 
   std::size_t width_;
   std::vector<float> rows_;      // [m, H]
-  std::vector<double> inverse_;  // [m] 1/|x|, 0 of zeros
+  std::vector<double> inverse_;  // [m] 1/|x|, 0 for a row of zeros
 };
 
-// The similarities as one product with a factor.
+// The similarities as one matrix product with a factor.
 struct Product {
   std::int64_t sentences, width;
   const float *c, *t;

@@ -10,7 +10,7 @@ namespace etc::pretrain {
 
 namespace {
 
-// round() of Python; the rounding mode is the default one, to the nearest even.
+// Python's round(); the default rounding mode rounds half to even.
 std::int64_t round_half_even(double x) {
   return static_cast<std::int64_t>(std::nearbyint(x));
 }
@@ -24,10 +24,10 @@ std::vector<std::int64_t> choose_sentences(std::int64_t sentences, double probab
   return chosen;
 }
 
-// Positions that may be predicted, in groups that are chosen or left out as a whole.
+// Positions that may be predicted, in groups that are selected or left out as a whole.
 struct Groups {
   std::vector<std::int64_t> positions;
-  std::vector<std::int64_t> begins;  // of positions; [groups + 1]
+  std::vector<std::int64_t> begins;  // [groups + 1] into positions
 
   std::int64_t count() const { return std::ssize(begins) - 1; }
 };
@@ -39,8 +39,8 @@ class GroupFinder {
     groups_.begins.reserve(text.ids.size() + 1);
   }
 
-  // Candidates among the positions begin … end−1. A piece that continues joins the candidate before it, whatever stands
-  // between them (1.3, step 1).
+  // Adds the candidates among the positions begin … end−1. A continuation piece joins the previous candidate, even if other
+  // positions lie between them (1.3, step 1).
   void add(std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) {
       const std::int64_t kind = text_.kinds[static_cast<std::size_t>(p)];
@@ -62,14 +62,14 @@ class GroupFinder {
   Groups groups_;
 };
 
-// Groups of all sentences that are not hidden; of the whole text where there are no sentences.
+// Groups of all sentences that are not hidden, or of the whole text if there are no sentences.
 Groups find_groups(const MaskableText& text, bool whole_words, const std::vector<std::int64_t>& hidden) {
   GroupFinder finder(text, whole_words);
   if (text.sentence_lengths.empty()) {
     finder.add(0, std::ssize(text.ids));
     return finder.finish();
   }
-  std::int64_t begin = 1;  // behind [CLS]
+  std::int64_t begin = 1;  // after [CLS]
   for (std::int64_t s = 0; s < std::ssize(text.sentence_lengths); ++s) {
     const std::int64_t end = begin + text.sentence_lengths[static_cast<std::size_t>(s)];
     if (!std::binary_search(hidden.begin(), hidden.end(), s)) finder.add(begin, end);
@@ -100,7 +100,7 @@ Masks draw_masks(const MaskableText& text, const MaskRules& rules, Draws& draws)
   const std::int64_t length = text.sentence_lengths.empty() ? std::ssize(text.ids) : std::ssize(groups.positions);
   const std::int64_t wanted = number_to_mask(length, rules.masked_lm_prob, rules.max_predictions);
 
-  std::vector<std::pair<std::int64_t, std::int64_t>> chosen;  // position, what it becomes
+  std::vector<std::pair<std::int64_t, std::int64_t>> chosen;  // position, replacement
   chosen.reserve(static_cast<std::size_t>(wanted));
   draws.begin_order(groups.count());
   for (std::int64_t tried = 0; tried < groups.count() && std::ssize(chosen) < wanted; ++tried) {

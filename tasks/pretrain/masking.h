@@ -1,7 +1,7 @@
-// Which pieces a masked language model is to predict, what it sees in their place, and which sentences contrastive
-// predictive coding hides (pretraining 1.3, 2.3).
+// Draws the pieces that a masked language model has to predict, their replacements in its input, and the sentences that
+// contrastive predictive coding hides (pretraining 1.3, 2.3).
 //
-// One function for masks drawn once, when the data are prepared, and for masks drawn afresh in every epoch:
+// The same function draws masks once, when the data are prepared, and anew in every epoch:
 //   CounterDraws draws(draws_key(seed, copy or epoch, example));
 //   const Masks masks = draw_masks(text, rules, draws);
 #pragma once
@@ -16,11 +16,11 @@ namespace etc::pretrain {
 
 struct MaskRules {
   double masked_lm_prob = 0.15;
-  std::int64_t max_predictions = 20;  // positions at most
-  bool whole_words = false;           // a word's pieces are predicted all or none
+  std::int64_t max_predictions = 20;  // maximum number of positions
+  bool whole_words = false;           // either all or none of a word's pieces are predicted
   double cpc_sentence_prob = 0.15;
   std::int64_t mask_id = 0;     // of [MASK]
-  std::int64_t vocab_size = 0;  // a random piece is any of 0 … vocab_size−1, special ones included
+  std::int64_t vocab_size = 0;  // a random piece is any of 0 … vocab_size−1, including special ones
 };
 
 // An example as schema.h describes it.
@@ -31,20 +31,20 @@ struct MaskableText {
 };
 
 struct Masks {
-  std::vector<std::int64_t> positions;      // [p] strictly increasing; labels are the ids there
-  std::vector<std::int64_t> input_ids;      // [p] what stands there instead
+  std::vector<std::int64_t> positions;      // [p] strictly increasing; labels are the original ids at these positions
+  std::vector<std::int64_t> input_ids;      // [p] the ids that replace them in the input
   std::vector<std::int64_t> cpc_sentences;  // [m] strictly increasing
 };
 
 // min(most, max(1, round(count · probability))), round half to even (1.3, step 3). most >= 1.
 std::int64_t number_to_mask(std::int64_t count, double probability, std::int64_t most);
 
-// Draws, in this order: the sentences of CPC (an order of S, as many entries as are chosen), an order of the groups, and
-// for each position of a chosen group, as the groups come, what replaces it.
+// Draws, in this order: the sentences of CPC (a random order of S, as many entries as are chosen), an order of the groups,
+// and the replacement of each position of the chosen groups, in the order of the groups.
 //
-// Without sentences the count is of all n ids (1.3). With them (2.3) max(1, round(prob · S)) sentences are chosen, at
-// most S − 1 and none of a single one, and the count is of the other sentences' pieces; no piece of a chosen sentence
-// is predicted. A group of more pieces than are still wanted is left out, and the walk goes on.
+// Without sentences, number_to_mask is applied to all n ids (1.3). With sentences (2.3), max(1, round(prob · S)) of them are
+// chosen, at most S − 1 and none if there is only one; number_to_mask is applied to the pieces of the other sentences, and
+// no piece of a chosen sentence is predicted. A group with more pieces than still needed is skipped.
 Masks draw_masks(const MaskableText& text, const MaskRules& rules, Draws& draws);
 
 }  // namespace etc::pretrain

@@ -1,4 +1,4 @@
-// Sums of what pre-training is measured by (pretraining 1.5, 2.5).
+// Sums for the metrics of pre-training (pretraining 1.5, 2.5).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace etc::pretrain {
 
-// Choices of one kind: how many there were, how many were right, their losses.
+// Predictions of one kind: their number, the number of right ones, the sum of their losses.
 struct ChoiceSum {
   std::int64_t count = 0, right = 0;
   double loss = 0;
@@ -26,8 +26,8 @@ struct PretrainSums {
   std::int64_t sentence_choices = 0;  // sum of m over the hidden sentences
 
   // masked_lm_accuracy, masked_lm_loss; next_sentence_accuracy, _loss; cpc_accuracy, cpc_loss, cpc_sentences and
-  // cpc_choices, the mean m among which a hidden sentence was to be found (chance is 1/m). Kinds without choices are
-  // left out; without a masked piece all are.
+  // cpc_choices, the mean number m of candidates for a hidden sentence (chance is 1/m). Kinds without predictions are left
+  // out; without a masked piece the result is empty.
   Metrics metrics() const;
 };
 

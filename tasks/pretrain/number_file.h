@@ -1,5 +1,5 @@
-// Files of equal entries, as they lie in memory: what a preparation keeps beside its output while it runs, so that a
-// text need not fit in memory. Read by the machine that wrote them, and by the same program.
+// Files of fixed-size entries in their memory representation: temporary data of a preparation beside its output, so that a
+// text need not fit in memory. They are read only by the same program on the machine that wrote them.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 
 namespace etc::pretrain {
 
-// Such a file cannot be read.
+// Thrown when a file of this kind cannot be read.
 class NumberFileError : public Error {
  public:
   using Error::Error;
 };
 
-// Bytes of a file from any place; several threads may read at once.
+// Random-access reads of a file; several threads may read at once.
 class RandomAccessFile : NotCopied {
  public:
   // Throws NumberFileError naming the file when it cannot be opened.
@@ -34,13 +34,13 @@ class RandomAccessFile : NotCopied {
   ~RandomAccessFile();
 
   std::int64_t size() const { return size_; }
-  // All of [at, at + size). Throws NumberFileError naming the file when it ends before, or cannot be read.
+  // Reads all of [at, at + size). Throws NumberFileError naming the file when it is too short or cannot be read.
   void read(std::int64_t at, void* to, std::size_t size) const;
 
-  // Keeps the whole file in memory where it has no more than `budget` bytes, which become fewer by them: a call of the
-  // system for every instance is a fifth of what a small text costs.
+  // Keeps the whole file in memory if it has at most `budget` bytes, and subtracts its size from `budget`. For a small text,
+  // a system call per instance would be a fifth of the total cost.
   void hold(std::int64_t& budget);
-  const char* held() const { return held_.get(); }  // [size()]; null: it is read when asked for
+  const char* held() const { return held_.get(); }  // [size()]; null: not held, read on demand
 
  private:
   std::filesystem::path path_;
@@ -49,10 +49,10 @@ class RandomAccessFile : NotCopied {
   std::unique_ptr<char[]> held_;
 };
 
-// Of a run's files together: what is held does not grow with the text.
+// Limit for all files of a run together, so that memory does not grow with the text.
 constexpr std::int64_t kHeldBytes = std::int64_t{32} << 20;
 
-// Writes entries one behind the other; the file is there after finish().
+// Writes entries sequentially; the file exists after finish().
 template <typename Entry>
 class NumberWriter {
   static_assert(std::is_trivially_copyable_v<Entry>);
@@ -86,7 +86,8 @@ class NumberWriter {
   std::int64_t count_ = 0;
 };
 
-// Entries of such a file by their number. Neighbours are read together and kept for a while: one object for each thread.
+// Reads entries of such a file by number. Neighbouring entries are read together and cached, so each thread needs an object
+// of its own.
 template <typename Entry>
 class NumberReader {
  public:
@@ -121,7 +122,7 @@ class NumberReader {
   }
 
   const RandomAccessFile* file_;
-  std::array<Slot, 4> slots_;  // a document and others that are looked into meanwhile
+  std::array<Slot, 4> slots_;  // cached ranges: the current document, and others read in between
 };
 
 }  // namespace etc::pretrain

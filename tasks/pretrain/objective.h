@@ -1,9 +1,9 @@
-// What pre-training learns (pretraining 1, 2).
+// The objectives of pre-training (pretraining 1, 2).
 #pragma once
 
 namespace etc::pretrain {
 
-// mlm: masked pieces alone; mlm_nsp: and whether the second text follows the first (BERT); mlm_cpc: and which hidden
+// mlm: masked pieces only; mlm_nsp: also whether the second text follows the first (BERT); mlm_cpc: also which hidden
 // sentence is which (ETC).
 enum class Objective { mlm_nsp, mlm, mlm_cpc };
 

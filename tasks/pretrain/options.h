@@ -22,7 +22,7 @@ struct Options {
   std::int64_t cpc_mask_global_id = 2;
   bool cpc_mask_sentences = true;
 
-  // Of masks that are drawn while training.
+  // For masks that are drawn while training.
   double masked_lm_prob = 0.15;
   std::int64_t max_predictions = 20;
   bool whole_words = false;

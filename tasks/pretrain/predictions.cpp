@@ -14,12 +14,12 @@ namespace {
 
 using feed::numbers;
 
-// What the vocabulary's product reads, where the table is.
+// The input of the product with the token table, on the table's device.
 Tensor transformed(const HeadOutput& outputs, const Head& head) {
   return outputs.at(kTransformed).value().to(head.vocabulary().table->value.device());
 }
 
-// Of two logits on the host: how probable the first is.
+// The probability of the first of two logits on the host.
 double probability_of_first(const float* logits) {
   return 1 / (1 + std::exp(static_cast<double>(logits[1]) - static_cast<double>(logits[0])));
 }
@@ -77,7 +77,7 @@ void PretrainPredictions::write(Examples examples, const Batch& batch, const Voc
   const data::Tokenizer& vocabulary = *predictor_.vocabulary;
   const bool nsp = predictor_.options.nsp();
   const Tensor follows = nsp ? outputs.at(kNextSentence).value().to(Device::cpu) : Tensor();  // [B, 2]
-  std::size_t row = 0;  // of the batch's masked positions
+  std::size_t row = 0;  // index among the batch's masked positions
   for (std::size_t b = 0; b < examples.size(); ++b) {
     Json masked = Json::array();
     for (const std::int64_t position : batch.masks[b].positions) {
@@ -120,7 +120,7 @@ namespace {
 
 constexpr std::int64_t kContext = 8;  // pieces before and behind a masked one
 
-// The pieces around a position, which stands in double brackets; other masked pieces are as the model saw them.
+// The pieces around a position, which is in double brackets; other masked pieces are shown as the model saw them.
 std::string passage(const std::vector<std::int64_t>& seen, std::int64_t position, const data::Tokenizer& vocabulary,
                     const std::string& label) {
   const std::int64_t begin = std::max<std::int64_t>(0, position - kContext);

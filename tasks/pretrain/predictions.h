@@ -1,4 +1,4 @@
-// What one pass over pre-training examples leaves behind: predicted pieces, and how good they are.
+// The results of one pass over pre-training examples: predicted pieces and metrics.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ struct Predictor {
   std::shared_ptr<const data::Tokenizer> vocabulary;
 };
 
-// The file is JSON lines, an example each, in the order of the data:
+// The file has one JSON line per example, in the order of the data:
 //   {"id": …, "masked": [{"position": 7, "label": "##s", "predicted": "##ed", "probability": 0.41}, …],
-//    "follows": 0.98}     the probability that the second text follows the first; with next sentences
+//    "follows": 0.98}     only with next sentences: the probability that the second text follows the first
 // The n-best file has the n most probable pieces of every masked position: [[{"piece": …, "probability": …}, …], …].
 class PretrainPredictions final : public Predictions {
  public:
@@ -44,8 +44,8 @@ class PretrainPredictions final : public Predictions {
   PretrainSums sums_;
 };
 
-// For people: every masked piece with the text around it, the most probable pieces and their probabilities. outputs: of
-// this example alone.
+// Readable text: every masked piece with the text around it, the most probable pieces and their probabilities. outputs: the
+// head's output for this example alone.
 std::string shown_prediction(const data::LoadedExample& example, const Predictor& predictor, const HeadOutput& outputs);
 
 }  // namespace etc::pretrain

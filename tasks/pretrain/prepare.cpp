@@ -23,7 +23,7 @@ std::unique_ptr<data::RecordReader> open_text(data::ByteStream& stream, const Pr
                                                  wrapped ? data::BlockEnd::empty_line : data::BlockEnd::any_line);
 }
 
-// The text of a line of JSON; nothing where it has none, which is a fault.
+// The text of a JSON line; nullopt, with a fault, if it has none.
 std::optional<std::string> json_text_of(data::RecordSlice& record, const std::string& key, prepare::FaultList& faults) {
   try {
     const data::JsonRecord parsed = data::parse_record(record);
@@ -46,7 +46,7 @@ std::optional<std::string> json_text_of(data::RecordSlice& record, const std::st
   return std::nullopt;
 }
 
-// Sentences of objectives with whole sentences have room in an instance; a pair's are cut when it is made.
+// For objectives with whole sentences, a sentence must fit in an instance; those of a pair are cut when the pair is made.
 std::int64_t longest_sentence(const PrepareConfig& config) {
   if (config.objective == Objective::mlm_nsp) return 0;
   const std::int64_t special_pieces = config.objective == Objective::mlm_cpc ? 1 : 2;  // [CLS]; [CLS] and [SEP]
@@ -57,7 +57,7 @@ std::unique_ptr<data::SentenceSplitter> splitter_of(const PrepareConfig& config)
   return config.lines == Lines::sentences ? nullptr : data::load_splitter(config.splitter);
 }
 
-// See PreparationKind::make. Every text serves as well with labels as without.
+// See PreparationKind::make. A text has its own labels, so the setting for labels is not used.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        prepare::Labels /*labels*/) {
   const PrepareConfig config = read_prepare_config(settings);
@@ -72,7 +72,7 @@ void texts_to_split(const std::filesystem::path& input, const Json& settings,
   const PrepareConfig config = read_prepare_config(settings);
   data::ByteStream stream(input);
   const auto reader = open_text(stream, config);
-  prepare::FaultList ignored;  // preparing will report it
+  prepare::FaultList ignored;  // the preparation reports these faults
   for (data::RecordSlice slice; reader->next(slice);) {
     if (!config.text_key.empty()) {
       const auto text = json_text_of(slice, config.text_key, ignored);

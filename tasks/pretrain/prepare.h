@@ -1,4 +1,4 @@
-// Pre-training for `etc prepare`: plain text → examples that are made of the whole text (pretraining 1, 2).
+// Pre-training for `etc prepare`: plain text → examples, for which the whole text is needed (pretraining 1, 2).
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace etc::pretrain {
 
 class PretrainPreparation : public prepare::WholeTextPreparation {
  public:
-  // splitter: null where lines are sentences. Throws Error naming a special piece that the vocabulary lacks.
+  // splitter: null if lines are sentences. Throws Error naming a special piece that the vocabulary lacks.
   PretrainPreparation(const PrepareConfig& config, std::shared_ptr<const data::Tokenizer> tokenizer,
                       std::unique_ptr<data::SentenceSplitter> splitter);
 
@@ -25,10 +25,10 @@ class PretrainPreparation : public prepare::WholeTextPreparation {
   // Records are blocks of lines, or lines of JSON.
   std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override;
   prepare::Counts run(const prepare::RunOptions& options) const override;
-  // Of the files beside the output as much as is held in memory; a piece has about as many bytes in them as in the text.
+  // The part of the temporary files that is held in memory; a piece has about as many bytes in them as in the text.
   std::int64_t kept_bytes(const prepare::InputSize& inputs) const override;
 
-  // The sentences of a record. Bad JSON is a fault; it begins a document all the same. Thread-safe.
+  // The sentences of a record. Invalid JSON is a fault, but still begins a document. Thread-safe.
   CutText cut(data::RecordSlice& record, prepare::FaultList& faults) const;
 
   const PrepareConfig& config() const { return config_; }

@@ -11,7 +11,7 @@ namespace etc::pretrain {
 
 namespace {
 
-// Values that depend on the objective, in the place of those not given.
+// Fills in the values that depend on the objective where none is given.
 void resolve(PrepareConfig& config) {
   const bool pairs = config.objective == Objective::mlm_nsp, cpc = config.objective == Objective::mlm_cpc;
   constexpr std::int64_t kPairLength = 128, kRunLength = 512, kCopies = 10, kCpcSentences = 7;

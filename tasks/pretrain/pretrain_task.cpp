@@ -18,7 +18,7 @@ namespace etc::pretrain {
 
 namespace {
 
-constexpr double kDenominatorMargin = 1e-5;  // of the masked pieces' loss (pretraining 1.4)
+constexpr double kDenominatorMargin = 1e-5;  // in the denominator of the masked pieces' loss (pretraining 1.4)
 
 double sum_of(const std::vector<double>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), 0.0);
@@ -33,7 +33,7 @@ class PretrainTask final : public Task {
 
   const data::Schema& schema() const override { return pretrain::schema(); }
 
-  // For [MASK] and the answers. Without it (memory is counted so) masked pieces have the id 0.
+  // For [MASK] and the answers. Without a vocabulary (while counting memory) masked pieces have the id 0.
   bool needs_vocabulary() const override { return true; }
   void use_vocabulary(std::shared_ptr<const data::Tokenizer> vocabulary) override {
     pieces_.mask_id = text::special_id(*vocabulary, kMask);
@@ -95,7 +95,7 @@ class PretrainTask final : public Task {
  private:
   Predictor predictor() const { return {options_, pieces_, *head_, vocabulary_}; }
 
-  // Each adds its gradient to the outputs when the tape records, and returns the sum of its losses times scale.
+  // Each of these adds its gradient to the outputs when the tape records, and returns the sum of its losses times scale.
   double next_sentence_loss(Tape& tape, Examples examples, HeadOutput& outputs, double scale) const {
     std::vector<std::int64_t> labels;
     for (const data::LoadedExample& loaded : examples) {
@@ -128,7 +128,7 @@ class PretrainTask final : public Task {
   std::optional<Head> head_;
 };
 
-// There is no prediction file of an official form to score.
+// No official prediction format exists, so there is nothing to score.
 Json score_files(const std::filesystem::path&, const std::vector<std::filesystem::path>&) {
   fail_usage("etc eval",
              "task pretrain has no prediction file to score: evaluate a model (--model RUN/best --data FILE)");

@@ -1,4 +1,4 @@
-// Pre-training as one entry of the list of tasks.
+// The pre-training task, for the list of tasks.
 #pragma once
 
 #include "tasks/task.h"

@@ -1,4 +1,4 @@
-// A random order of any number of things that needs no memory: where a shuffle of an index would need some for each.
+// A random order of any number of elements in constant memory, unlike a shuffled array of indices.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace etc::pretrain {
 
 // A permutation of 0 … count−1: a Feistel network (Luby and Rackoff, "How to Construct Pseudorandom Permutations from
-// Pseudorandom Functions", 1988) on the next power of four, walked on until it is back among the count (Black and
-// Rogaway, "Ciphers with Arbitrary Finite Domains", 2002): at most four rounds of it on average.
+// Pseudorandom Functions", 1988) on the next power of four, with cycle walking: it is applied again until the result is
+// below count (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002), on average at most four times.
 class RandomOrder {
  public:
   RandomOrder(std::int64_t count, std::uint64_t key) : count_(static_cast<std::uint64_t>(count)), key_(key) {

@@ -5,15 +5,15 @@
 
 namespace etc::pretrain {
 
-// One schema for all objectives; what an objective does not have is an empty list or the missing value.
+// One schema for all objectives; a feature that an objective does not use is an empty list or the missing value.
 //
-//   long_token_ids        [n]  the original pieces, nothing masked, [CLS] and [SEP] included
+//   long_token_ids        [n]  the original pieces before masking, including [CLS] and [SEP]
 //   piece_kinds           [n]  PieceKind of each
 //   first_segment_length  positions of segment 0 from the front: `[CLS] A [SEP]`; n without a second segment
-//   next_sentence_label   0: B follows A, 1: B is random; missing: there is no B
+//   next_sentence_label   0: B follows A, 1: B is random; missing: no B
 //   masked_positions      [p]  strictly increasing positions whose piece is to be predicted; its label is the original.
 //                              Static masks only: dynamic ones are drawn while feeding.
-//   masked_input_ids      [p]  what stands there instead: [MASK], the original or a random entry (1.3)
+//   masked_input_ids      [p]  the input at these positions: [MASK], the original or a random entry (1.3)
 //   sentence_lengths      [S]  pieces of each sentence, one global token each; empty: no sentences (mlm_nsp).
 //                              Their sum is n − 1: the first long token is [CLS] (2.2)
 //   cpc_sentences         [m]  strictly increasing indices of the sentences chosen for CPC; their pieces become [MASK]

@@ -18,7 +18,7 @@ constexpr const char *kCan = "can", *kCannot = "cannot";
 std::int64_t window_of(const CorpusFiles& files, std::int64_t max_seq_length) {
   constexpr std::int64_t kPieces = std::int64_t{1} << 18;
   const std::int64_t most = std::clamp<std::int64_t>(kPieces / max_seq_length, kPerTask, 4096);
-  // Places of examples cost some microseconds each when they are made: few for a small text.
+  // Constructing an ExamplePlace costs some microseconds, so a small text gets a small window.
   return std::min(most, std::max(files.examples / 32, 16 * kPerTask));
 }
 
@@ -78,7 +78,7 @@ SharedExamples::SharedExamples(const ExampleMaker& maker, const PrepareConfig& c
   }
 }
 
-// Of the examples of a window; nothing for a process that cannot make any.
+// A rank's share of the examples of a window; empty for a process that cannot make any.
 data::Share SharedExamples::share(int rank, std::int64_t count) const {
   const auto r = static_cast<std::size_t>(rank);
   const std::int64_t before = makers_before_[r];
@@ -128,7 +128,7 @@ void help_to_make_examples(const ExampleMaker& maker, const PrepareConfig& confi
       store.emplace(files.texts, files.documents, budget);
     }
   } catch (const Error&) {
-    store.reset();  // on another machine
+    store.reset();  // this process runs on another machine
   }
   SharedExamples examples(maker, config, files, store ? &*store : nullptr, budget, processes);
   std::vector<ExamplePlace> places(store ? static_cast<std::size_t>(examples.window()) : 0);

@@ -1,5 +1,5 @@
 // Instances of a corpus in a random order → examples, made by all threads of all processes that can read the files beside
-// the output: those of the first one's machine, or all where the folder is shared.
+// the output: the processes on the first one's machine, or all processes if the folder is shared.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +19,28 @@
 
 namespace etc::pretrain {
 
-// What a process needs to make examples.
+// The files that a process needs to make examples.
 struct CorpusFiles {
   std::vector<StorePaths> texts;
   std::filesystem::path documents, instances;
-  std::int64_t examples = 0;  // instances in their file
+  std::int64_t examples = 0;  // number of instances in the file
 };
 
-// For the way to other processes of this program, which may run in another folder.
+// Serialised for other processes, which may run in another working directory.
 std::string text_of(const CorpusFiles& files);
 CorpusFiles corpus_files_of(const std::string& text);
 
 class SharedExamples : NotCopied {
  public:
-  // Several processes make it together. store: null where this process cannot read it, and so makes nothing. budget: of
-  // what may be held in memory. maker and store outlive this object.
+  // Collective call. store: null if this process cannot read the files and therefore makes no examples. budget: bytes that
+  // may be held in memory. maker and store must outlive this object.
   SharedExamples(const ExampleMaker& maker, const PrepareConfig& config, const CorpusFiles& files,
                  const TokenStore* store, std::int64_t& budget, Communicator& processes);
 
-  std::int64_t window() const { return window_; }  // examples that make() takes at most
+  std::int64_t window() const { return window_; }  // maximum count for make()
 
-  // Examples [first, first + count) of the order, in the first process all of them, into places [window]. Of several
-  // processes all call it. meanwhile: runs beside the work.
+  // Makes the examples [first, first + count) of the order in places [window]; the first process receives all of them.
+  // Collective call. meanwhile: runs concurrently with the work.
   void make(std::int64_t first, std::int64_t count, std::vector<ExamplePlace>& places,
             const std::function<void()>& meanwhile);
 
@@ -55,13 +55,13 @@ class SharedExamples : NotCopied {
   RandomOrder order_;
   std::vector<std::unique_ptr<StoredText>> texts_;  // a view of the store for each thread
   std::int64_t window_;
-  std::vector<std::int64_t> makers_before_;  // [processes + 1] of each rank: how many of those before it make examples
+  std::vector<std::int64_t> makers_before_;  // [processes + 1] for each rank: number of lower ranks that make examples
 };
 
 // One view of the store for each thread.
 std::vector<std::unique_ptr<StoredText>> views_of(const TokenStore& store);
 
-// What another process than the first does until all examples are made.
+// The part of the processes other than the first, until all examples are made.
 void help_to_make_examples(const ExampleMaker& maker, const PrepareConfig& config, const CorpusFiles& files,
                            Communicator& processes);
 

@@ -1,4 +1,4 @@
-// The tokens without text of pre-training: SentencePiece models have them under BERT's names (pretraining 1.1).
+// Special tokens of pre-training; in SentencePiece models they have BERT's names (pretraining 1.1).
 #pragma once
 
 #include "tasks/text/special_pieces.h"

@@ -13,24 +13,24 @@
 
 namespace etc::pretrain {
 
-// Calls visit for every stretch of text that a sentence splitter is to cut, or that is a sentence, without white space
-// around it, and at_empty_line for every line without anything else. Lines of a wrapped paragraph are joined by blanks.
+// Calls visit for every stretch of text that is a sentence or has to be cut by a sentence splitter, without surrounding
+// white space, and at_empty_line for every line of white space only. Lines of a wrapped paragraph are joined by blanks.
 void for_each_stretch(std::string_view text, Lines lines, const std::function<void(std::string_view)>& visit,
                       const std::function<void()>& at_empty_line);
 
 struct CutText {
   TokenizedText text;
-  std::int64_t invalid_bytes = 0;  // left out: no UTF-8
-  std::int64_t cut_sentences = 0;  // longer than longest_sentence
+  std::int64_t invalid_bytes = 0;  // left out: not UTF-8
+  std::int64_t cut_sentences = 0;  // those longer than longest_sentence
 };
 
 class TextCutter {
  public:
-  // splitter: null where lines are sentences. longest_sentence: in pieces; 0: any length.
+  // splitter: null if lines are sentences. longest_sentence: in pieces; 0: no limit.
   TextCutter(std::shared_ptr<const data::Tokenizer> tokenizer, std::unique_ptr<data::SentenceSplitter> splitter,
              Lines lines, std::int64_t longest_sentence);
 
-  // Thread-safe. Sentences without pieces are left out. empty_lines: each begins a document.
+  // Thread-safe. Sentences without pieces are left out. empty_lines: whether an empty line begins a document.
   CutText cut(std::string_view utf8, bool empty_lines) const;
 
   const data::SentenceSplitter* splitter() const { return splitter_.get(); }

@@ -31,7 +31,7 @@ DocumentCounts write_documents(const std::vector<StorePaths>& parts, std::int64_
                                const std::filesystem::path& path) {
   NumberWriter<TextIndex::Document> documents(path);
   DocumentCounts counts;
-  std::int64_t begin = 0;  // of the document that is open
+  std::int64_t begin = 0;  // first sentence of the open document
   const auto close = [&](std::int64_t end) {
     if (end - begin >= std::max<std::int64_t>(least_sentences, 1)) {
       documents.add(TextIndex::Document{begin, end - begin});
@@ -41,7 +41,7 @@ DocumentCounts write_documents(const std::vector<StorePaths>& parts, std::int64_
     }
     begin = end;
   };
-  std::int64_t sentences = 0;  // of the parts before
+  std::int64_t sentences = 0;  // number of sentences in the previous parts
   for (const StorePaths& part : parts) {
     const RandomAccessFile begin_file(part.begins), sentence_file(part.sentences);
     NumberReader<std::int64_t> begins(begin_file);

@@ -1,7 +1,7 @@
-// A tokenized text in files: pieces, sentences and documents, written front to back and read from any place.
+// A tokenised text in files: pieces, sentences and documents, with sequential writes and random reads.
 //
-// One part for each input file, so that a killed run need not cut that file into pieces again. A document may begin in
-// one part and end in a later one (pretraining 1.1), so documents are found when all parts are there.
+// Each input file has a part of its own, so that a resumed run need not cut a finished file again. A document may begin in
+// one part and end in a later one (pretraining 1.1), so documents are determined when all parts exist.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace etc::pretrain {
 
-// Sentences of some text in order, and where documents begin among them.
+// Consecutive sentences of a text, and where documents begin among them.
 struct TokenizedText {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> sentence_ends;  // into ids; ascending, no sentence is empty
   std::vector<std::int64_t>
-      document_begins;  // sentences, ascending; the number of sentences where one begins behind all
+      document_begins;  // sentence indices, ascending; the number of sentences if a document begins after the last
 };
 
 struct StorePaths {
   std::filesystem::path pieces;     // int32: ids
-  std::filesystem::path sentences;  // int64: where each ends among the part's pieces
-  std::filesystem::path begins;     // int64: sentences of the part that begin a document
+  std::filesystem::path sentences;  // int64: the end of each among the part's pieces
+  std::filesystem::path begins;     // int64: indices of the part's sentences that begin a document
 };
 
 class StoreWriter {
@@ -34,7 +34,7 @@ class StoreWriter {
       : pieces_(paths.pieces), sentences_(paths.sentences), begins_(paths.begins) {}
 
   void add(const TokenizedText& text);
-  void begin_document();  // what is added next
+  void begin_document();  // with the next added sentence
   void finish();
 
  private:
@@ -44,21 +44,21 @@ class StoreWriter {
   std::vector<std::int64_t> ends_;  // scratch
 };
 
-// What became of the documents of all parts.
+// Numbers of kept and dropped documents of all parts.
 struct DocumentCounts {
   std::int64_t kept = 0;
   std::int64_t too_short = 0;
 };
 
-// The documents of all parts, in order, into a file of TextIndex::Document; those of fewer sentences are left out, and
-// those without any are not counted either.
+// Writes the documents of all parts, in order, to a file of TextIndex::Document. Documents with fewer than least_sentences
+// are left out; those without sentences are not counted at all.
 DocumentCounts write_documents(const std::vector<StorePaths>& parts, std::int64_t least_sentences,
                                const std::filesystem::path& path);
 
-// The parts as one text. Immutable: threads read through a StoredText of their own.
+// All parts as one text. Immutable; each thread reads through a StoredText of its own.
 class TokenStore {
  public:
-  // budget: of what may be held in memory (RandomAccessFile::hold).
+  // budget: bytes that may be held in memory (RandomAccessFile::hold).
   TokenStore(const std::vector<StorePaths>& parts, const std::filesystem::path& documents, std::int64_t& budget);
 
   std::int64_t sentences() const { return parts_.empty() ? 0 : parts_.back().sentences.end; }
@@ -67,7 +67,7 @@ class TokenStore {
 
  private:
   friend class StoredText;
-  struct Numbers {  // of a part among all
+  struct Numbers {  // offsets of a part within the whole text
     std::int64_t begin = 0, end = 0;
   };
   struct Part {
@@ -92,7 +92,7 @@ class StoredText : public TextIndex {
   const TokenStore& store_;
   NumberReader<Document> documents_;
   std::vector<NumberReader<std::int64_t>> sentences_;  // of each part
-  std::size_t part_ = 0;                               // of the sentence asked for last
+  std::size_t part_ = 0;                               // part of the sentence that was read last
 };
 
 }  // namespace etc::pretrain

@@ -16,7 +16,7 @@ namespace {
 
 std::atomic<int> g_under_way{0};
 thread_local bool t_under_way = false;
-std::atomic<bool> g_torn{false};  // this process was forked in the middle of a call
+std::atomic<bool> g_torn{false};  // this process was forked during a call
 
 bool watch_forks() {
   ::pthread_atfork(nullptr, nullptr, [] {
@@ -51,7 +51,7 @@ UnderWay::~UnderWay() {
 }
 
 std::shared_mutex& thread_count_in_use() {
-  static auto* const mutex = new std::shared_mutex;  // never destroyed: daemon threads may hold it at the end
+  static auto* const mutex = new std::shared_mutex;  // never destroyed: daemon threads may hold it at exit
   return *mutex;
 }
 
@@ -78,7 +78,7 @@ void SignalsWait::rethrow() const {
 }
 
 void SignalsWait::let_in() {
-  // Unblocked, those that waited come at once; Python's own handler then only notes which.
+  // Unblocking delivers pending signals at once; Python's C handler only records which ones arrived.
   sigset_t blocked;
   ::pthread_sigmask(SIG_SETMASK, &before_, &blocked);
   {
@@ -86,7 +86,7 @@ void SignalsWait::let_in() {
     if (PyErr_CheckSignals() != 0) raised_ = std::make_exception_ptr(nb::python_error());
   }
   ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
-  // Not Python's exception itself: on its way out nothing holds the GIL that copying it would take.
+  // Do not throw Python's exception itself: while it propagates, the GIL that copying it requires is not held.
   if (raised_) throw Interrupted("longetc: a signal handler of the program ended the call");
 }
 
@@ -96,7 +96,7 @@ SignalsWait::Section::Section(SignalsWait& signals) {
 }
 
 longetc::Progress progress_of(const nb::object& function) {
-  // Without a function, too: Python's handlers of other signals than those that stop the run are to be heard.
+  // Needed even without a function, so that Python's handlers run for signals other than those that stop the run.
   return [&function](const longetc::ProgressReport& report) {
     const nb::gil_scoped_acquire held;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();

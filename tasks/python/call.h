@@ -1,5 +1,5 @@
-// What surrounds every long call from Python: the interpreter goes on, signals wait, and the caller's thread is left as
-// it was found.
+// Code around every long call from Python: it releases the GIL, defers signals and restores the state of the caller's
+// thread.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,19 +19,20 @@ namespace etc::python {
 
 namespace nb = nanobind;
 
-// A call under way, from its first line to its last. Throws longetc::Error within another call of the same thread (from
-// a progress function, a log or a signal handler), whose locks it would wait for; and in a process that was forked while
-// there was one: threads, and whatever locks they held, stayed behind in the parent.
+// Marks a call as in progress. Throws longetc::Error within another call of the same thread (from a progress function,
+// a log or a signal handler), because it would deadlock on the outer call's locks; and in a process that was forked
+// during a call, because the threads, and any locks they held, stayed behind in the parent.
 class UnderWay : NotCopied {
  public:
   UnderWay();
   ~UnderWay();
 };
 
-// Calls hold it shared; who changes the number of threads holds it alone, since scratch memory is counted by threads.
+// Calls hold it shared; changing the number of threads holds it exclusively, since scratch memory is allocated per
+// thread.
 std::shared_mutex& thread_count_in_use();
 
-// The mode of floating-point arithmetic of the calling thread, which loops change (flush to zero): as before at the end.
+// The floating-point mode of the calling thread, which loops change (flush to zero): restored at the end.
 class FloatingPointMode : NotCopied {
  public:
   FloatingPointMode();
@@ -41,16 +42,16 @@ class FloatingPointMode : NotCopied {
   unsigned mode_ = 0;
 };
 
-// Signals of the calling thread wait while it computes (base/signals.h: a handler must not run on its stack then). On the
-// interpreter's main thread, whose handlers are Python's, they are let in between layers; what a handler raises ends
-// the call.
+// Blocks signals of the calling thread while it computes (base/signals.h: a handler must not run on its stack then). On
+// the interpreter's main thread, which runs Python's handlers, they are unblocked between layers; an exception from a
+// handler ends the call.
 class SignalsWait : NotCopied {
  public:
   SignalsWait();  // with the GIL
-  // Throws what a handler has raised, if one has.
+  // Rethrows the exception that a handler has raised, if any.
   void rethrow() const;
 
-  // From here on, without the GIL.
+  // The part of the call without the GIL.
   class Section : NotCopied {
    public:
     explicit Section(SignalsWait& signals);
@@ -68,7 +69,7 @@ class SignalsWait : NotCopied {
   std::exception_ptr raised_;
 };
 
-// work() without the GIL: for what computes, in this thread and the team's.
+// Runs work() without the GIL, for computations in this thread and the worker threads.
 template <typename Work>
 auto compute(Work&& work) {
   const UnderWay counted;
@@ -85,7 +86,7 @@ auto compute(Work&& work) {
   }
 }
 
-// The same for runs that stop by signals of their own accord (longetc::prepare, longetc::train).
+// The same for runs that handle stop signals themselves (longetc::prepare, longetc::train).
 template <typename Work>
 auto run(Work&& work) {
   const UnderWay counted;
@@ -95,7 +96,8 @@ auto run(Work&& work) {
   return work();
 }
 
-// A Python function (or None: no function) as what the library tells of progress. Runs Python's signal handlers, too.
+// Wraps a Python function (or None: no function) as the library's progress function. Also runs Python's signal
+// handlers.
 longetc::Progress progress_of(const nb::object& function);
 
 }  // namespace etc::python

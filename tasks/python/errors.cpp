@@ -1,4 +1,4 @@
-// The library's errors as Python's exceptions.
+// Maps the library's errors to Python exceptions.
 #include <string>
 
 #include "tasks/library/longetc.h"
@@ -10,7 +10,7 @@ namespace nb = nanobind;
 
 namespace {
 
-// One for each longetc::Error::Kind; never given back, since exceptions may be raised until the interpreter is gone.
+// One for each longetc::Error::Kind; never released, since exceptions may be raised until the interpreter ends.
 PyObject* g_failure = nullptr;
 PyObject* g_usage = nullptr;
 PyObject* g_interrupted = nullptr;
@@ -34,7 +34,7 @@ PyObject* class_of(longetc::Error::Kind kind) {
   }
 }
 
-// Messages may quote what a file holds, which need not be UTF-8.
+// Messages may quote file contents, which need not be UTF-8.
 void raise(const longetc::Error& error) {
   const std::string text = error.what();
   PyObject* const message = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");

@@ -1,4 +1,4 @@
-// class Model: a model folder or weights of the caller's, and what it computes.
+// class Model: a model folder or weights of the caller, and its computations.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -24,7 +24,7 @@ namespace {
 
 // (states [rows, H], offsets, token ids, their offsets, sentences, read, cut)
 nb::tuple arrays_of(Encoded&& encoded) {
-  auto* const numbers = const_cast<float*>(encoded.states.get());  // nobody else has them
+  auto* const numbers = const_cast<float*>(encoded.states.get());  // not shared with anything else
   nb::object states = array_of(
       numbers, {static_cast<std::size_t>(encoded.rows), static_cast<std::size_t>(encoded.columns)}, encoded.states);
   return nb::make_tuple(states, array_of(std::move(encoded.offsets)), array_of(std::move(encoded.tokens.ids)),
@@ -32,7 +32,7 @@ nb::tuple arrays_of(Encoded&& encoded) {
                         array_of(std::move(encoded.read)), array_of(std::move(encoded.cut)));
 }
 
-// "float32", "bfloat16", "int64", …; "other" for what no weights are.
+// "float32", "bfloat16", "int64", …; "other" for types that weights cannot have.
 std::string type_name(nb::dlpack::dtype type) {
   static const std::map<nb::dlpack::dtype_code, std::string> names = {{nb::dlpack::dtype_code::Float, "float"},
                                                                       {nb::dlpack::dtype_code::Bfloat, "bfloat"},
@@ -43,10 +43,10 @@ std::string type_name(nb::dlpack::dtype type) {
   return found == names.end() || type.lanes != 1 ? "other" : found->second + std::to_string(type.bits);
 }
 
-// Of NumPy or of any program with DLPack, such as PyTorch.
+// An array of NumPy or of any library with DLPack, such as PyTorch.
 using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-// Refers to the arrays, whose Python objects `held` keeps.
+// The result refers to the arrays, whose Python objects are kept alive by `held`.
 longetc::Weights weights_of(const nb::dict& arrays, std::vector<AnyArray>& held) {
   longetc::Weights weights;
   for (const auto& [name, values] : arrays) {

@@ -1,4 +1,4 @@
-// The extension module _longetc: the library's public header in Python. What people call is longetc/__init__.py.
+// The extension module _longetc: the library's public header for Python. The public API is longetc/__init__.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -23,12 +23,12 @@ void set_threads(int count) {
   longetc::set_threads(count);
 }
 
-// Messages go to function(warning, text), whichever thread they come from; None: nowhere. What it raises is shown as
-// that of a destructor is, and the call goes on.
+// Messages go to function(warning, text), from whichever thread they come; None: dropped. An exception of the function
+// is printed like one of a destructor, and the call continues.
 void set_log(const nb::object& function) {
   std::function<void(longetc::Level, const std::string&)> receiver;
   if (!function.is_none()) {
-    // Given back with the last copy of the receiver, wherever that is.
+    // Released with the last copy of the receiver, on whichever thread that is.
     const std::shared_ptr<PyObject> kept(nb::object(function).release().ptr(), [](PyObject* object) {
       if (!nb::is_alive()) return;
       const nb::gil_scoped_acquire held;
@@ -44,7 +44,7 @@ void set_log(const nb::object& function) {
       }
     };
   }
-  const nb::gil_scoped_release released;  // a message that is on its way waits for it
+  const nb::gil_scoped_release released;  // a message being delivered waits for the GIL
   longetc::set_log(std::move(receiver));
 }
 

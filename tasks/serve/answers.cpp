@@ -13,11 +13,12 @@ namespace etc::serve {
 
 namespace {
 
-constexpr std::size_t kAhead = 32;  // items of one request that wait or are computed at a time
+constexpr std::size_t kAhead = 32;  // items of one request that are waiting or being computed
 constexpr int kTooMany = 429;
 constexpr auto kPause = std::chrono::milliseconds(20);
 
-// Preparing takes a processor and a multiple of the text in memory, so hundreds of connections take turns at it.
+// Preparing an item takes a processor and a multiple of the text's memory, so the number of threads that prepare at
+// once is limited.
 std::counting_semaphore<>& turns() {
   static std::counting_semaphore<> all(usable_processors());
   return all;
@@ -62,7 +63,7 @@ Answers::~Answers() {
     if (begun.item == nullptr || begun.item->job() == nullptr) continue;
     try {
       scheduler_.wait(*begun.item->job());
-    } catch (const Refused&) {  // nobody asks any more
+    } catch (const Refused&) {  // the client is not interested any more
     }
   }
 }
@@ -71,8 +72,8 @@ std::string Answers::refusal_line(std::int64_t record, int status, const std::st
   return text::one_line({{"record", record}, {"status", status}, {"error", shortened(message, kToldBytes)}});
 }
 
-// Prepares the next item into held_, or puts why it is refused behind what was begun; false: there is none, or no memory
-// for it now.
+// Prepares the next item into held_, or appends the error line if it is refused; false: no more items, or no memory at
+// present.
 bool Answers::hold_next() {
   if (!text_ && !ended_) {
     text_ = texts_();
@@ -93,7 +94,7 @@ bool Answers::hold_next() {
   return true;
 }
 
-// Prepares and queues items as long as there is room for them.
+// Prepares and queues items as long as there is space for them.
 void Answers::begin_some() {
   while (begun_.size() < kAhead) {
     if (held_.item == nullptr && !hold_next()) return;
@@ -116,7 +117,7 @@ void Answers::begin_some() {
 std::optional<std::string> Answers::next() {
   if (left_ && left_()) return std::nullopt;
   begin_some();
-  while (begun_.empty() && (held_.item != nullptr || text_)) {  // others' requests have all the room
+  while (begun_.empty() && (held_.item != nullptr || text_)) {  // other requests use the whole budget
     if (left_ && left_()) return std::nullopt;
     std::this_thread::sleep_for(kPause);
     begin_some();

@@ -1,4 +1,4 @@
-// The answers to the items of one request, in order, some of them computed while others are prepared and sent.
+// The answers to the items of one request, in order; some items are computed while others are prepared and sent.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,34 @@
 
 namespace etc::serve {
 
-// The next item's text; nullopt: there are no more.
+// The next item's text; nullopt: no more items.
 using NextText = std::function<std::optional<std::string>()>;
 // As the functions of items.h.
 using MakeItem = std::function<std::unique_ptr<Item>(std::string text, const std::string& what)>;
 
-// The memory that an item of this text takes; nullopt: others have it now. Throws Refused where there never is so much.
+// Reserves the memory for an item with this text; nullopt: currently used by others. Throws Refused if it exceeds the
+// whole budget.
 using TakeRoom = std::function<std::optional<Room::Part>(const std::string& text)>;
 
-// One item, computed and answered. Throws Refused.
+// Computes and answers one item. Throws Refused.
 std::string answer_one(Scheduler& scheduler, const MakeItem& make, std::string text, const std::function<bool()>& left);
 
 class Answers : NotCopied {
  public:
-  // left: as a Job's. All that is given outlives the object.
+  // left: as a Job's. All arguments must outlive the object.
   Answers(Scheduler& scheduler, MakeItem make, NextText texts, TakeRoom room, std::function<bool()> left);
-  ~Answers();  // waits for what is being computed
+  ~Answers();  // waits for running computations
 
-  // The next answer, a line of JSON; {"record": its number from 0, "status", "error"} of an item that has none. nullopt:
-  // that was the last, or the client left. Throws Refused when none could be begun: too many requests are waiting.
+  // The next answer, a line of JSON; {"record": its number from 0, "status", "error"} for an item without an answer.
+  // nullopt: there are no more, or the client left. Throws Refused when no item could be queued because too many
+  // requests are waiting.
   std::optional<std::string> next();
 
  private:
   struct Begun {
     Room::Part room;
     std::unique_ptr<Item> item;  // null: refused
-    std::string refusal;         // the line
+    std::string refusal;         // the error line
   };
 
   void begin_some();
@@ -54,7 +56,7 @@ class Answers : NotCopied {
   std::function<bool()> left_;
   std::deque<Begun> begun_;
   std::int64_t made_ = 0, answered_ = 0;
-  std::optional<std::string> text_;  // read, but not prepared for want of memory
+  std::optional<std::string> text_;  // read, but not prepared because memory is lacking
   Begun held_;                       // prepared, if it has an item, but not queued
   bool ended_ = false;
 };

@@ -23,7 +23,7 @@ Clock::time_point after(double seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Milliseconds until then, at least 0, for poll().
+// Milliseconds until the deadline, at least 0, for poll().
 int until(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30));
@@ -43,11 +43,11 @@ short wait_for(int socket, short events, Clock::time_point deadline) {
 
 Connection::Connection(int socket, int stop, double read_seconds)
     : socket_(socket), stop_(stop), read_seconds_(read_seconds), deadline_(Clock::now()) {
-  const int on = 1;  // answers are written whole: nothing is gained by waiting for more
+  const int on = 1;  // answers are written whole, so delaying packets gains nothing
   ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// Closing a socket with unread bytes resets the connection, and the client may lose the answer that says why.
+// Closing a socket with unread bytes resets the connection, and the client may lose the answer with the reason.
 Connection::~Connection() {
   ::shutdown(socket_, SHUT_WR);
   char dropped[kBufferBytes];
@@ -61,14 +61,14 @@ Connection::~Connection() {
 }
 
 bool Connection::wait(double seconds) {
-  if (taken_ < buffer_.size()) return true;  // sent together with the request before
+  if (taken_ < buffer_.size()) return true;  // received together with the previous request
   const Clock::time_point deadline = after(seconds);
   while (true) {
     pollfd both[2] = {{socket_, POLLIN, 0}, {stop_, POLLIN, 0}};
     const int ready = ::poll(both, 2, until(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
-    // A request that is there is answered even when the server stops.
+    // A request that has arrived is answered even when the server stops.
     if (both[0].revents != 0) {
       char first;
       return ::recv(socket_, &first, 1, MSG_PEEK) > 0;
@@ -101,7 +101,7 @@ bool Connection::receive() {
 }
 
 std::size_t Connection::read(char* to, std::size_t size) {
-  // A byte now and then would keep recv() happy for ever.
+  // A client that sends a byte now and then would otherwise never time out in recv().
   if (Clock::now() > deadline_) exceeded_ = Limit::time;
   if (left_to_read_ <= 0) exceeded_ = Limit::bytes;
   if (exceeded_ != Limit::none || !receive()) return 0;
@@ -141,12 +141,12 @@ bool Connection::left() {
   if ((seen & kGone) != 0 || (seen & POLLRDHUP) == 0) return (seen & kGone) != 0;
   {
     const std::lock_guard lock(sending_);
-    int unread = 0;  // with bytes under way that do the same, a part of the probe might not fit
+    int unread = 0;  // unsent bytes serve as the probe; a further one might be sent in part
     if (!probe_.empty() && ::ioctl(socket_, SIOCOUTQ, &unread) == 0 && unread == 0)
       ::send(socket_, probe_.data(), probe_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     probe_.clear();
   }
-  return (events() & kGone) != 0;  // a client on this machine has said so by now, others have at the next look
+  return (events() & kGone) != 0;  // a local client has sent a reset by now; others are seen next time
 }
 
 }  // namespace etc::serve

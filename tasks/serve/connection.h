@@ -1,4 +1,4 @@
-// One client's connection: its bytes with limits and deadlines, on a socket. No HTTP.
+// One client's connection: a socket read and written with limits and deadlines. No HTTP.
 #pragma once
 
 #include <chrono>
@@ -15,32 +15,35 @@ using Clock = std::chrono::steady_clock;
 
 class Connection : NotCopied {
  public:
-  // Owns the socket from here on. stop: a descriptor that becomes readable when the server stops.
+  // Takes ownership of the socket. stop: a descriptor that becomes readable when the server stops.
   Connection(int socket, int stop, double read_seconds);
-  // Where a request was not read to its end, lets the client read what was sent: what it still sends is read and
-  // dropped, for a second at most.
+  // If a request was not read to its end, gives the client time to read the answer: further input is read and dropped
+  // for a second at most.
   ~Connection();
 
-  // Waits for the first byte of a request; false after so many seconds, when the client closes or the server stops.
+  // Waits for the first byte of a request; false after this many seconds, when the client closes or when the server
+  // stops.
   bool wait(double seconds);
 
-  // From here on read() gives at most so many bytes and only until the time for a request is over; then `why` says what
-  // was exceeded.
+  // From here on read() returns at most this many bytes, and only until the time for a request is over; after that
+  // exceeded() tells which limit was exceeded.
   enum class Limit { none, bytes, time };
   void begin_request(std::int64_t most_bytes);
   void allow(std::int64_t more_bytes) { left_to_read_ += more_bytes; }
   Limit exceeded() const { return exceeded_; }
-  void end_request() { in_request_ = false; }  // it was read to its end
+  void end_request() { in_request_ = false; }  // the request was read to its end
 
-  // The next bytes, `size` at most; 0: the client closed or a limit is exceeded.
+  // Reads the next bytes, at most `size`; 0: the client closed or a limit is exceeded.
   std::size_t read(char* to, std::size_t size);
-  // All of them; false: the client closed, or took nothing for the time a request has.
+  // Writes all bytes; false: the client closed, or accepted nothing for the time a request has.
   bool write(const char* from, std::size_t size);
 
-  // Whether the client is gone; thread-safe. That it has closed its sending side alone looks as if it had closed both,
-  // until something is sent: to such a one the probe goes, and its system says whether somebody reads.
+  // Whether the client has disconnected; thread-safe. A client that closed only its sending side looks as if it had
+  // closed both until something is sent: then the probe is sent to it, and its system's reaction tells whether it still
+  // reads.
   bool left();
-  // What left() may send, once and before anything else is written; "": nothing, and such a client stays.
+  // What left() may send, once and before anything else is written; "": nothing, and a half-closed client counts as
+  // connected.
   void probe_with(const std::string& bytes);
   int socket() const { return socket_; }
 

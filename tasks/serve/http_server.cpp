@@ -1,5 +1,5 @@
-// The door of cpp-httplib: it reads requests from a Connection and writes answers to it. Its own sockets, threads, files
-// and routes are not used.
+// The only user of cpp-httplib: it reads requests from a Connection and writes answers to it. The library's own
+// sockets, threads, files and routes are not used.
 #include "tasks/serve/http_server.h"
 
 #include <httplib.h>
@@ -18,13 +18,13 @@ namespace {
 
 constexpr std::int64_t kHeadBytes = 32768;            // of a request's line and headers
 constexpr std::int64_t kChunkOverhead = 65536;        // sizes and line ends between pieces of a body
-constexpr std::size_t kManyRequests = 1'000'000'000;  // of one connection
+constexpr std::size_t kManyRequests = 1'000'000'000;  // on one connection
 constexpr const char* kAnyPath = R"([\s\S]*)";
-constexpr const char* kStillThere = "HTTP/1.1 100 Continue\r\n\r\n";  // goes before any answer, and says nothing
+constexpr const char* kStillThere = "HTTP/1.1 100 Continue\r\n\r\n";  // allowed before any answer, without meaning
 constexpr const char* kBusy =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nRetry-After: 1\r\n";
 
-// A connection as the library sees one.
+// A connection in the form of the library's stream interface.
 class ConnectionStream final : public httplib::Stream {
  public:
   explicit ConnectionStream(Connection& connection) : connection_(connection) {}
@@ -61,7 +61,7 @@ bool has_blank_name(const httplib::Request& request) {
   });
 }
 
-// What is wrong with how the body's end and the server are told, or nothing: two servers must not read one request as two.
+// The error in how the body's length and the host are given, or null: two servers must not parse one request as two.
 const char* wrong_framing(const httplib::Request& request) {
   const std::string length = request.get_header_value("Content-Length"),
                     coding = lower(request.get_header_value("Transfer-Encoding"));
@@ -93,7 +93,7 @@ HttpRequest head_of(const httplib::Request& request) {
   return head;
 }
 
-// Whether the client knows pieces with their lengths; to others the connection's end is the answer's.
+// Whether the client supports chunked answers; for others the answer ends with the connection.
 bool in_marked_pieces(const httplib::Request& request) {
   return request.version != "HTTP/1.0";
 }
@@ -147,17 +147,17 @@ struct HttpServer::Impl final : httplib::Server {
         [](const httplib::Request&, httplib::Response& response, std::exception_ptr) { response.status = 500; });
     set_post_routing_handler(
         [this](const httplib::Request&, httplib::Response& response) { say_whether_more_follows(response); });
-    set_keep_alive_timeout(static_cast<time_t>(limits.idle_seconds));  // of the header that tells clients
+    set_keep_alive_timeout(static_cast<time_t>(limits.idle_seconds));  // for the Keep-Alive header
     set_keep_alive_max_count(kManyRequests);
-    svr_sock_ = 0;  // the library stops an answer in pieces while it has no socket
+    svr_sock_ = 0;  // the library aborts a chunked answer if it has no socket
   }
 
-  // The request that the calling thread is at.
+  // The request that the calling thread is processing.
   struct Exchange {
     Connection* connection = nullptr;
     HttpRequest request;
     bool whole = false;   // the request was read to its end: another may follow
-    bool closed = false;  // the client wants no other, or its answer's end is the connection's
+    bool closed = false;  // the client wants no further request, or the answer ends with the connection
     std::int64_t body_bytes = 0;
     std::shared_ptr<void> kept;  // HttpAnswer's
   };
@@ -176,9 +176,9 @@ struct HttpServer::Impl final : httplib::Server {
       status = 0;
       try {
         written = process_request(stream, listener.stopping(), now.closed, [&](httplib::Request& request) {
-          request.ranges.clear();  // answers are sent whole
+          request.ranges.clear();  // ranges are ignored: answers are sent whole
         });
-      } catch (const std::exception&) {  // of the library, on a request that nobody means
+      } catch (const std::exception&) {  // of the library, for a malformed request
         now.closed = true;
       }
       in_bodies -= now.body_bytes;
@@ -202,7 +202,7 @@ struct HttpServer::Impl final : httplib::Server {
     return error_answer(408, fmt::format("expected the whole request within {} seconds", limits.read_seconds));
   }
 
-  // Where the library says nothing.
+  // For cases in which the library sends no answer.
   void tell_limit(Connection& connection) {
     const HttpAnswer told = limit_answer(connection);
     status = told.status;
@@ -239,7 +239,7 @@ struct HttpServer::Impl final : httplib::Server {
     }
     if (!refusal) {
       if (request.version != "HTTP/1.0") now.connection->probe_with(kStillThere);
-      // A body of pieces may say less than it takes to send it.
+      // A chunked body may be larger in transfer than its content.
       now.connection->allow(2 * limits.body_bytes + kChunkOverhead);
       return false;
     }
@@ -291,7 +291,7 @@ struct HttpServer::Impl final : httplib::Server {
   void answer(const httplib::Request& request, httplib::Response& response, std::string body) {
     Exchange& now = *exchange;
     now.request.body = std::move(body);
-    // The body of a method that has none is not read.
+    // The body of a method without body is not read.
     const bool unread =
         request.method != "POST" && (now.request.length.value_or(0) > 0 || request.has_header("Transfer-Encoding"));
     HttpAnswer made;
@@ -311,7 +311,7 @@ struct HttpServer::Impl final : httplib::Server {
     put(std::move(made), request, response);
   }
 
-  // The library promises every client that the connection stays.
+  // The library always announces that the connection stays open; correct that.
   void say_whether_more_follows(httplib::Response& response) const {
     if (exchange->whole && !exchange->closed && !listener.stopping()) return;
     response.headers.erase("Keep-Alive");
@@ -319,7 +319,7 @@ struct HttpServer::Impl final : httplib::Server {
     response.set_header("Connection", "close");
   }
 
-  // An answer that the library decided about.
+  // Replaces the text of an answer that the library decided on.
   void explain(httplib::Response& response) {
     const bool exceeded = exchange->connection->exceeded() != Connection::Limit::none;
     constexpr int kLongPath = 414;

@@ -1,7 +1,7 @@
-// HTTP/1.1 for a few clients of one program: requests in, answers out, each connection on a thread of its own.
+// HTTP/1.1 for a few clients of one program: requests in, answers out, one thread per connection.
 //
-// cpp-httplib reads requests and writes answers; it is included by http_server.cpp alone. Sockets, threads, limits and
-// times are this folder's own: what a client sends is bounded in bytes and in seconds before anybody looks at it.
+// cpp-httplib parses requests and formats answers; only http_server.cpp includes it. Sockets, threads, limits and
+// timeouts are implemented in this folder: a client's input is bounded in bytes and time before it is examined.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 namespace etc::serve {
 
 struct HttpRequest {
-  std::string method, path;                 // the path without what stands behind "?"
+  std::string method, path;                 // the path without the part after "?"
   std::string type;                         // of the content, lower case, without parameters
   std::string authorization, host, origin;  // these headers, the last two in lower case; empty: not sent
   std::optional<std::uint64_t> length;      // of the body as announced
   std::string body;
-  std::function<bool()> left;  // whether the client is gone; thread-safe while it is being answered
+  std::function<bool()> left;  // whether the client has disconnected; thread-safe while the request is being answered
 };
 
 struct HttpAnswer {
@@ -30,46 +30,46 @@ struct HttpAnswer {
   std::string type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
-  // In the place of body: called for one piece after the other, each sent as it comes; nullopt: there are no more.
+  // Instead of body: called for one piece after the other, each sent immediately; nullopt: no more pieces.
   std::function<std::optional<std::string>()> pieces;
   std::shared_ptr<void> kept;  // until the answer was sent
 };
 
-inline constexpr std::size_t kToldBytes = 500;  // of a message, which may have the client's own text in it
+inline constexpr std::size_t kToldBytes = 500;  // of a message, which may contain text of the client
 
 // {"error": message} with this status, the message shortened.
 HttpAnswer error_answer(int status, const std::string& message);
 
-// Both are called by the connections' threads, several at a time; what they throw is answered with 500.
+// Called by the connections' threads, several at a time; an exception is answered with 500.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Of a request whose body is not read yet: an answer refuses it, and its connection is closed.
+  // For a request whose body is not read yet: returning an answer refuses it, and its connection is closed.
   virtual std::optional<HttpAnswer> refuse(const HttpRequest& request) = 0;
   virtual HttpAnswer answer(const HttpRequest& request) = 0;
-  // After each answer, those by the protocol alone included (then the path is empty).
+  // Called after each answer, including those made by the protocol code alone (then the path is empty).
   virtual void answered(const HttpRequest& request, int status, double seconds) = 0;
 };
 
 struct HttpLimits {
   std::int64_t connections = 256;                          // at a time; one more is answered with 503
-  std::int64_t body_bytes = std::int64_t{4} << 20;         // of a request, also after unpacking
-  std::int64_t all_bodies_bytes = std::int64_t{64} << 20;  // of the requests that are being answered, in sum
-  double read_seconds = 30;  // for a whole request to arrive; also for a client to take what is sent
-  double idle_seconds = 60;  // between two requests of a connection
+  std::int64_t body_bytes = std::int64_t{4} << 20;         // of a request, also after decompression
+  std::int64_t all_bodies_bytes = std::int64_t{64} << 20;  // of all requests being answered, in total
+  double read_seconds = 30;  // for a whole request to arrive; also for a client to accept what is sent
+  double idle_seconds = 60;  // between two requests on a connection
 };
 
 class HttpServer : NotCopied {
  public:
-  // The handler outlives the server. Throws Error in a build without cpp-httplib.
+  // The handler must outlive the server. Throws Error in a build without cpp-httplib.
   HttpServer(HttpHandler& handler, const HttpLimits& limits);
   ~HttpServer();
 
-  // Listens there and returns the port; 0: any free one. Throws Error with the system's reason.
+  // Listens at this address and returns the port; 0: any free one. Throws Error with the system's reason.
   int listen(const std::string& host, int port);
 
-  // Accepts connections until stop(); then waits until the requests that have begun are answered. Threads that it
-  // starts take no signals.
+  // Accepts connections until stop(); then waits until the requests already begun are answered. The threads it starts
+  // block signals.
   void run();
 
   // Thread-safe; may be called before run().

@@ -16,9 +16,9 @@ namespace {
 
 enum Kind : int { kPredict, kEncode, kAttention };
 
-constexpr std::int64_t kKeysShown = 16;  // of each query, on the page of attention
+constexpr std::int64_t kKeysShown = 16;  // per query, on the attention page
 
-// What `prepare` throws about a request, as the status that says it.
+// Converts exceptions that `prepare` throws about a request to the matching status.
 template <typename Prepare>
 auto refusing(const Prepare& prepare) {
   try {
@@ -119,7 +119,7 @@ class RecordItem final : public Item {
 
 // ---- Members of requests. ----
 
-// Throws Refused 400 unless the text is a JSON object, 422 where it has other members than these.
+// Throws Refused 400 unless the text is a JSON object, 422 if it has other members than these.
 Json object_of(const std::string& text, const std::string& what, const std::vector<std::string>& members) {
   Json object;
   try {
@@ -164,7 +164,8 @@ class TextJob final : public Job {
   TextJob(const Asking& asking, PreparedText text) : encoder_(*asking.texts), text_(std::move(text)) {
     tokens = std::ssize(text_.token_ids) + text_.sentences;
     if (asking.memory <= 0) return;
-    // Labels of all pairs with global tokens are real memory while counting, too: what they alone exceed is not counted.
+    // Labels of all pairs with global tokens take real memory even while counting: if they alone exceed the limit,
+    // nothing is counted.
     const std::int64_t labels = text_.sentences * (2 * std::ssize(text_.token_ids) + text_.sentences);
     bytes = largest_bytes = labels > asking.memory ? labels : bytes_of([&] { encoder_.encode({&text_, 1}); });
   }
@@ -210,7 +211,7 @@ class EncodeItem final : public Item {
 class TokenizeItem final : public Item {
  public:
   TokenizeItem(const data::Tokenizer& vocabulary, const std::string& text) {
-    // Of JSON values, one for each piece, the answer would take several times the memory.
+    // Formatted directly: JSON values, one per piece, would take several times the memory of the answer.
     const data::Tokens tokens = vocabulary.encode(text);
     answer_ = fmt::format("{{\"ids\":[{}],\"pieces\":[", fmt::join(tokens.ids, ","));
     for (std::size_t i = 0; i < tokens.pieces.size(); ++i) {
@@ -274,15 +275,15 @@ class AttentionJob final : public Job {
   const std::string& page() const { return page_; }
 
  private:
-  // What is no buffer: of each query numbers of the layer that is looked at, and keys of all layers at most; the page,
-  // and what it is put together from.
+  // Memory other than buffers: statistics of each query for the selected layer, and at most its keys of all layers; the
+  // page, and the parts it is assembled from.
   std::int64_t bytes_of_page() const {
     const EncoderConfig& model = *model_.running().model.config;
     constexpr std::int64_t kOfNumbers = sparse::kQueryStatistics * std::int64_t{sizeof(double)};
     constexpr std::int64_t kOfKeys = kKeysShown * std::int64_t{sizeof(sparse::TopKey)};
     constexpr std::int64_t kPageRest = 100'000, kPages = 4;
     const std::int64_t rows = tokens * model.num_attention_heads, layers = model.num_hidden_layers;
-    const std::int64_t page = kPageRest + rows * layers * kOfKeys / 2;  // an entry has less than half of a key's bytes
+    const std::int64_t page = kPageRest + rows * layers * kOfKeys / 2;  // an entry takes less than half of kOfKeys
     return rows * (kOfNumbers + (layers + 1) * kOfKeys) + kPages * std::min(analyze::kPageBytes, page);
   }
 
@@ -314,7 +315,7 @@ class AttentionItem final : public Item {
   std::string answer() override { return job_.page(); }
 
  private:
-  // The example that is shown, of a document that is read in several windows.
+  // The example to show, for a document that is read in several windows.
   data::LoadedExample window_of(const Json& request, const std::string& what) {
     const Json window = request.value("window", Json(0));
     const auto count = std::ssize(asked_.examples());

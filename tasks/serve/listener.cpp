@@ -19,9 +19,9 @@ namespace etc::serve {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr auto kPauseBeforeNext = std::chrono::milliseconds(20);  // when the machine has no descriptor to give
+constexpr auto kPauseBeforeNext = std::chrono::milliseconds(20);  // when the system has no free descriptor
 
-// A socket that listens at this address, or -1 with errno.
+// A listening socket at this address, or -1 with errno.
 int listening_socket(const addrinfo& address) {
   const int socket = ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
   if (socket < 0) return -1;
@@ -80,10 +80,10 @@ void Listener::run() {
     if (client >= 0) {
       hand_over(client);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      std::this_thread::sleep_for(kPauseBeforeNext);  // what stands between is this client's own trouble
+      std::this_thread::sleep_for(kPauseBeforeNext);  // any other error concerns only this client
     }
   }
-  ::close(socket_);  // who comes now is refused by the system
+  ::close(socket_);  // later connections are refused by the system
   socket_ = -1;
   {
     const std::lock_guard lock(mutex_);
@@ -112,7 +112,7 @@ void Listener::hand_over(int socket) {
   }
 }
 
-// Whether each connection that waits has a thread: one without work, or a new one.
+// Whether each waiting connection has a thread: an idle one, or a new one.
 bool Listener::has_thread_for_waiting() {
   if (idle_ >= std::ssize(waiting_)) {
     arrived_.notify_one();
@@ -121,7 +121,7 @@ bool Listener::has_thread_for_waiting() {
   try {
     threads_.emplace_back([this] { work(); });
     return true;
-  } catch (const std::exception&) {  // the limit of the user's processes, or memory
+  } catch (const std::exception&) {  // the process limit of the user, or memory
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// Clients that come in, each handed to a thread of its own. No HTTP.
+// The listening socket: accepts clients and hands each to a thread of its own. No HTTP.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,13 @@ class Listener : NotCopied {
   using Serve = std::function<void(int socket)>;
   using Refuse = std::function<void(int socket, const std::string& why)>;
 
-  // serve: owns the socket; called on a thread that stays for the next connection. At most so many at a time; of one more,
-  // and of one for which the system makes no thread, `refuse` gets the socket, which is closed behind it.
+  // serve: takes ownership of the socket; called on a worker thread that is reused for later connections. At most
+  // `connections` at a time; for one more, or if no thread can be created, `refuse` gets the socket, which is closed
+  // afterwards.
   Listener(std::int64_t connections, Serve serve, Refuse refuse);
   ~Listener();
 
-  // As HttpServer's.
+  // As HttpServer's functions.
   int listen(const std::string& host, int port);
   void run();
   void stop();
@@ -45,7 +46,7 @@ class Listener : NotCopied {
   Refuse refuse_;
   int socket_ = -1, stop_[2] = {-1, -1};
   std::atomic<bool> stopping_{false};
-  std::atomic<std::int64_t> open_{0};  // connections that a thread has or that wait for one
+  std::atomic<std::int64_t> open_{0};  // connections that have a thread or wait for one
 
   std::mutex mutex_;
   std::condition_variable arrived_;

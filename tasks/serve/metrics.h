@@ -1,4 +1,4 @@
-// Numbers about a running server in Prometheus' text form.
+// Metrics of a running server in Prometheus text format.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace etc::serve {
 // Thread-safe.
 class Metrics {
  public:
-  // endpoint: the path of one that there is, or "other".
+  // endpoint: the path of an existing endpoint, or "other".
   void count(const std::string& endpoint, int status, double seconds);
   // Text format 0.0.4.
   std::string text(const SchedulerCounts& scheduler, std::int64_t connections) const;

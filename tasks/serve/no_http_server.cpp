@@ -1,4 +1,4 @@
-// In the place of http_server.cpp in a build without cpp-httplib.
+// Replaces http_server.cpp in a build without cpp-httplib.
 #include "etc_core/base/error.h"
 #include "tasks/serve/http_server.h"
 

@@ -1,4 +1,4 @@
-// The page at /: page.html, put into the program by the build.
+// The page at /: page.html, embedded into the program by the build.
 #pragma once
 
 #include <string>

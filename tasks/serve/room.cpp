@@ -12,7 +12,7 @@
 namespace etc::serve {
 
 namespace {
-constexpr auto kLook = std::chrono::milliseconds(20);  // at whether the client is still there
+constexpr auto kLook = std::chrono::milliseconds(20);  // interval for checking whether the client is still connected
 constexpr std::int64_t kLeastFreed = 8'000'000;
 }  // namespace
 
@@ -46,8 +46,8 @@ Room::Part Room::take(std::int64_t bytes, const std::function<bool()>& left) {
   }
 }
 
-// Each thread's heap keeps small pieces of what was freed; of many threads that is a multiple of the room. So pages are
-// given back to the system, before others take the part, as soon as parts of half the room were.
+// Each thread's malloc heap keeps small freed blocks; with many threads these add up to a multiple of the room. So
+// freed pages are returned to the system, before others take the part, once parts of half the room's size were freed.
 void Room::give_back(std::int64_t bytes) {
   bool trim = false;
   {

@@ -1,5 +1,5 @@
-// Memory that requests take while they are read and answered, beside what computing them takes: shared among them, and
-// given back when they are answered.
+// A budget for the memory that requests take while they are read and answered, in addition to the memory of computing
+// them. It is shared among the requests; each part is returned when its request is answered.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ namespace etc::serve {
 // Thread-safe.
 class Room : NotCopied {
  public:
-  // Some of it, until the object's end; the room outlives it.
+  // A reserved part, returned in the destructor; the room must outlive it.
   class Part {
    public:
     Part() = default;
@@ -38,12 +38,12 @@ class Room : NotCopied {
     std::int64_t bytes_ = 0;
   };
 
-  // bytes: all there is, 0: without limit. wait_seconds: that take() waits at most.
+  // bytes: the whole budget, 0: without limit. wait_seconds: the longest time take() waits.
   Room(std::int64_t bytes, double wait_seconds) : bytes_(bytes), wait_seconds_(wait_seconds) {}
 
-  // nullopt: others have it now. Throws Refused 413 where there never is so much.
+  // nullopt: not available now. Throws Refused 413 if it exceeds the whole budget.
   std::optional<Part> try_take(std::int64_t bytes);
-  // Waits for it. Throws Refused as well: 499, the client left; 503, it waited too long.
+  // Waits until the bytes are available. Also throws Refused: 499, the client left; 503, it waited too long.
   Part take(std::int64_t bytes, const std::function<bool()>& left);
 
  private:
@@ -54,7 +54,7 @@ class Room : NotCopied {
   const double wait_seconds_;
   std::mutex mutex_;
   std::condition_variable given_back_;
-  std::int64_t taken_ = 0, freed_ = 0;  // freed: since malloc gave back what its heaps keep
+  std::int64_t taken_ = 0, freed_ = 0;  // freed: since the last malloc_trim
 };
 
 }  // namespace etc::serve

@@ -63,7 +63,7 @@ void Scheduler::end(Job& job, int status, const std::string& message) {
   job.ended_.notify_one();
 }
 
-// Takes out the jobs that nobody waits for any more, or that have waited too long.
+// Removes the jobs whose client has left, or that have waited too long.
 void Scheduler::drop_some() {
   const auto oldest =
       std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -83,20 +83,20 @@ void Scheduler::drop_some() {
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), dropped), waiting_.end());
 }
 
-// The most tokens of the next batch: half of what waits, unless that is little.
+// The most tokens of the next batch: half of the waiting tokens, unless that is too little.
 std::int64_t Scheduler::tokens_of_next(bool beside) const {
   std::int64_t all = 0;
   for (const Job* job : waiting_) all += beside && !is_short(*job) ? 0 : job->tokens;
   return std::min(limits_.batch_tokens, std::max(limits_.half_tokens, (all + 1) / 2));
 }
 
-// The jobs to compute next, none if there are none for this thread; bytes: of memory that are theirs.
+// The jobs to compute next, empty if there are none for this thread; bytes: their memory.
 Scheduler::Batch Scheduler::next_batch(bool beside, std::int64_t& bytes) {
   Batch batch;
   bytes = 0;
   if (beside && !(long_in_work_ && warm_)) return batch;
   if (!waiting_.empty()) drop_some();
-  // What the first thread may take of the memory, so that something is left for the second.
+  // The part of the memory that the first thread may use, so that some is left for the second.
   const std::int64_t share = beside ? limits_.memory : limits_.memory - limits_.memory / 4;
   const std::int64_t most = tokens_of_next(beside);
   std::int64_t tokens = 0, wanted = 0;
@@ -108,7 +108,7 @@ Scheduler::Batch Scheduler::next_batch(bool beside, std::int64_t& bytes) {
                       is_short(job) == is_short(*batch.front()) && tokens + job.tokens <= most &&
                       (limits_.memory == 0 || bytes_in_use_ + wanted + job.bytes <= std::max(share, bytes));
     if (!first && !next) {
-      // The oldest has its turn, whatever fits behind it.
+      // The oldest job goes first, even if later ones would fit.
       if (batch.empty() && !beside && !fits) return batch;
       ++at;
       continue;
@@ -148,7 +148,7 @@ void Scheduler::work(bool beside) {
     bytes_in_use_ -= bytes;
     counts_.computing -= jobs;
     if (!beside) long_in_work_ = false;
-    warm_ = true;  // what the model keeps from its first call is there: two may compute
+    warm_ = true;  // one-time work of the model's first call is done, so two threads may compute
     for (Job* job : batch) end(*job, 0, "");
     arrived_.notify_all();
   }
@@ -165,7 +165,7 @@ void Scheduler::compute(const Batch& batch, std::int64_t bytes) {
   } catch (const std::exception& error) {
     if (batch.size() == 1) return failed(*batch.front(), error.what());
   }
-  // One of them cannot be computed: the others need not suffer.
+  // One of them fails: compute them one by one so that the others succeed.
   for (Job* job : batch) {
     try {
       job->status_ = 0;

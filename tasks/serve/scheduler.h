@@ -1,12 +1,14 @@
-// Which waiting requests are computed together, and when.
+// Decides which waiting requests are computed together, and when.
 //
-// Two threads compute. The first takes the request that has waited longest, with others of its kind behind it, up to a
-// number of tokens; what comes meanwhile is the next batch, so batches grow as requests come faster and nobody waits for
-// one to fill. It leaves half of what waits to the next batch, where a half is worth computing: while that is computed,
-// the first half's clients read and ask again, and the processors do not wait for them. The second thread only works while the first is at a long request, and takes short ones alone: they are
-// not held up. Requests of clients that left are dropped when their turn comes, or when room is needed.
+// Two threads compute. The first takes the request that has waited longest, with later ones of its kind, up to a number
+// of tokens. Requests that arrive meanwhile form the next batch, so batches grow with the rate of requests, and no
+// request waits for a batch to fill. If half of the waiting tokens is enough for a batch, the first thread takes only
+// that half: while the other half is computed, the first half's clients read their answers and send new requests, so
+// the processors do not become idle. The second thread works only while the first computes a long request, and takes
+// only short ones, so that they are not delayed. Requests of clients that left are dropped when their turn comes, or
+// when their place is needed.
 //
-// What is in a batch does not touch an answer's bits (inference/answer.h); how long it takes does depend on it.
+// An answer's bits do not depend on its batch (inference/answer.h); its latency does.
 #pragma once
 
 #include <chrono>
@@ -26,7 +28,7 @@
 
 namespace etc::serve {
 
-// A request that is not answered as it was meant: the status of the answer, and why.
+// A request that is refused: the HTTP status of the answer, and the reason.
 class Refused : public std::runtime_error {
  public:
   Refused(int status, const std::string& message) : std::runtime_error(message), status_(status) {}
@@ -36,7 +38,7 @@ class Refused : public std::runtime_error {
   int status_;
 };
 
-// Of a Refused whose client left, as other servers' logs have it; nobody reads the answer.
+// Status of a Refused whose client left, a number used in the logs of other servers; the answer is not read by anyone.
 inline constexpr int kClientLeft = 499;
 
 // The computation of one request.
@@ -44,15 +46,16 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  // Of those that go into one batch: equal.
+  // Only jobs of equal kind go into one batch.
   virtual int kind() const = 0;
-  // Computes jobs of this one's kind, which is among them, in parts of at most so many tokens and, where bytes > 0, bytes
-  // at a time, one of an item that has more. What goes wrong is thrown, or put into single jobs by fail().
+  // Computes jobs of this job's kind (this one is among them), in parts of at most this many tokens and, if bytes > 0,
+  // bytes at a time; an item that exceeds them is computed alone. Errors are thrown, or set for single jobs with
+  // fail().
   virtual void run(std::span<Job* const> jobs, std::int64_t tokens, std::int64_t bytes) = 0;
 
   std::int64_t tokens = 0;         // of all its items
-  std::int64_t bytes = 0;          // of memory that all of them take at a time
-  std::int64_t largest_bytes = 0;  // that its largest item takes
+  std::int64_t bytes = 0;          // memory that all of them take at a time
+  std::int64_t largest_bytes = 0;  // memory of its largest item
   std::function<bool()> left;      // whether its client has left; empty: it stays
 
   void fail(int status, const std::string& message) { status_ = status, message_ = message; }
@@ -68,32 +71,32 @@ class Job {
 
 struct SchedulerLimits {
   std::int64_t batch_tokens = 16384;
-  std::int64_t half_tokens = 2048;  // half of what waits is a batch of its own from so many tokens on
+  std::int64_t half_tokens = 2048;  // half of the waiting tokens is a batch of its own from this number on
   std::int64_t waiting = 256;       // jobs at most
   std::int64_t memory = 0;          // bytes that jobs may take at a time; 0: without limit
-  double wait_seconds = 300;        // that a job waits at most
+  double wait_seconds = 300;        // longest waiting time of a job
 };
 
 struct SchedulerCounts {
-  std::int64_t waiting = 0, computing = 0;                          // jobs now
-  std::int64_t batches = 0, jobs = 0, tokens = 0, beside_long = 0;  // so far; batches of the second thread
-  std::int64_t left = 0, late = 0;                                  // jobs that were dropped
+  std::int64_t waiting = 0, computing = 0;                          // current numbers of jobs
+  std::int64_t batches = 0, jobs = 0, tokens = 0, beside_long = 0;  // totals; beside_long: batches of the second thread
+  std::int64_t left = 0, late = 0;                                  // numbers of dropped jobs
 };
 
 class Scheduler : NotCopied {
  public:
   explicit Scheduler(const SchedulerLimits& limits);
-  ~Scheduler();  // after stop()
+  ~Scheduler();  // call stop() first
 
-  // A job of at most so many tokens is short.
+  // A job of at most this many tokens is short.
   std::int64_t short_tokens() const { return limits_.batch_tokens / 3; }
 
-  // Queues the job. Throws Refused: 413, it takes more memory than there ever is; 429, too many wait; 503, stopped.
+  // Queues the job. Throws Refused: 413, it needs more memory than the whole budget; 429, too many wait; 503, stopped.
   void submit(Job& job);
-  // Returns when the job was computed. Throws Refused: as it failed; 499, its client left; 503, it waited too long.
+  // Returns when the job was computed. Throws Refused: its failure; 499, its client left; 503, it waited too long.
   void wait(Job& job);
 
-  // Takes no more jobs; those that wait are computed.
+  // Accepts no more jobs; those that wait are still computed.
   void stop();
 
   SchedulerCounts counts() const;

@@ -27,30 +27,30 @@ namespace {
 constexpr const char* kServe = "etc serve";
 constexpr const char* kJson = "application/json";
 constexpr const char* kLines = "application/x-ndjson";
-constexpr std::int64_t kConnectionBytes = 100'000;  // of a thread that reads and writes
-constexpr std::int64_t kTimesOfBody = 4;  // bytes that a request takes while it is prepared, for each of its body's
+constexpr std::int64_t kConnectionBytes = 100'000;  // memory of a thread that reads and writes
+constexpr std::int64_t kTimesOfBody = 4;  // memory of a request while it is prepared, for each byte of its body
 
-// Nothing from elsewhere is loaded, nor may the page be put into another's frame.
+// The page loads nothing from other sites, and must not be shown in another site's frame.
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-src 'self' "
     "blob:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
-// Bytes of memory that an item takes beside its computation, at most, as measured with texts that are nothing but the
-// shortest words, sentences, paragraphs or lists.
+// Upper bound of the memory of an item beside its computation, as measured with texts that consist only of the shortest
+// words, sentences, paragraphs or lists.
 struct TextCost {
-  std::int64_t of_byte = 0;  // of its text
-  std::int64_t of_mark = 0;  // for each character that may begin a paragraph, "<" or the "\\" of a line's end
+  std::int64_t of_byte = 0;  // per byte of its text
+  std::int64_t of_mark = 0;  // per character that may begin a paragraph, "<" or the "\\" of a line's end
 };
 constexpr TextCost kOfRecord = {100, 0}, kOfDocument = {100, 2200}, kOfText = {50, 0}, kOfPieces = {150, 0};
-constexpr std::int64_t kTimesInWindows = 6;  // of_byte, where the task's texts are read in windows that overlap
-constexpr std::int64_t kOfItem = 20'000;     // whatever its text
-constexpr std::int64_t kOfArrayByte = 50;    // beside its items
+constexpr std::int64_t kTimesInWindows = 6;  // factor of of_byte if the task reads texts in overlapping windows
+constexpr std::int64_t kOfItem = 20'000;     // constant part
+constexpr std::int64_t kOfArrayByte = 50;    // in addition to its items
 
 struct Endpoint {
   const char* path;
   const char* method;
-  bool open;                     // to everybody, also where a token is wanted
-  decltype(&predict_item) make;  // of POST
+  bool open;                     // without a token, even if one is required
+  decltype(&predict_item) make;  // for POST
   TextCost cost = {};
 };
 
@@ -74,7 +74,7 @@ const Endpoint* endpoint_of(const std::string& path) {
   return found == std::end(kEndpoints) ? nullptr : found;
 }
 
-// The same time for every wrong token of this length.
+// Constant-time comparison: takes the same time for every wrong token of this length.
 bool same_secret(const std::string& given, const std::string& expected) {
   unsigned different = given.size() == expected.size() ? 0 : 1;
   for (std::size_t i = 0; i < given.size(); ++i)
@@ -93,7 +93,7 @@ bool is_loopback(const std::string& name) {
   return name == "localhost" || name == "127.0.0.1" || name == "[::1]" || name == "::1";
 }
 
-// The texts of a JSON array's elements, or of the lines of a text; each may be long, so they are copied one by one.
+// The texts of a JSON array's elements, or of the lines of a text; they are copied one by one because each may be long.
 NextText elements_of(Json array) {
   auto all = std::make_shared<Json>(std::move(array));
   return [all, next = std::size_t{0}]() mutable -> std::optional<std::string> {
@@ -114,14 +114,14 @@ NextText lines_of(const std::string& body) {
   };
 }
 
-// The answers to an array's elements as the text of an array, piece by piece: all of it together may be long.
+// The answers to an array's elements as a JSON array, piece by piece because the whole may be long.
 class ArrayOfAnswers {
  public:
   explicit ArrayOfAnswers(std::shared_ptr<Answers> answers) : answers_(std::move(answers)) {}
 
   bool ended() const { return ended_; }
 
-  // The whole text where it is short. Throws as Answers::next().
+  // The next piece, which is the whole text if it is short. Throws as Answers::next().
   std::string next() {
     std::string piece;
     while (!ended_ && piece.size() < kPieceBytes) {
@@ -141,7 +141,7 @@ class ArrayOfAnswers {
   bool ended_ = false;
 };
 
-// The elements of the array that a body is. Throws Refused 400.
+// Parses a body as an array of elements. Throws Refused 400.
 Json array_in(const std::string& body) {
   data::RecordSlice slice;
   slice.text = body;
@@ -189,7 +189,7 @@ Service::~Service() = default;
 
 void Service::load() {
   RecordModelOptions model = options_.model;
-  model.memory_limit = 0;  // requests are held against it one by one
+  model.memory_limit = 0;  // requests are checked against the limit one by one
   document_ = read_model_config(model.model);
   TextEncoderOptions texts;
   texts.model = model.model;
@@ -213,18 +213,18 @@ void Service::load() {
   asking_.records = records_.get();
   asking_.texts = texts_.get();
   asking_.vocabulary = records_ != nullptr ? &records_->tokenizer() : &texts_->tokenizer();
-  if (texts_ != nullptr) texts_->encode("a", kServe);  // code and packed weights are there before the first request
+  if (texts_ != nullptr) texts_->encode("a", kServe);  // loads code and packs weights before the first request
 }
 
-// What of the memory limit is left for computing: less what the process holds, its threads will, and requests may.
+// The memory limit less what the process holds, and less what its threads and requests will take.
 void Service::share_memory() {
   bytes_of([] {});  // before threads compute
   const std::int64_t limit = options_.model.memory_limit;
   if (limit <= 0) return;
   if (records_ != nullptr && records_->device() != Device::cpu)
     fail_usage(kServe, "--memory-limit: expected a model on the processor");
-  // Threads' heaps would keep what was freed, each of them as much as its largest requests took; both begin at this size
-  // and grow by themselves otherwise.
+  // Fixed thresholds: otherwise both would grow by themselves, and the threads' heaps would keep freed memory, each as
+  // much as its largest request took.
   constexpr int kKeptByHeap = 128 << 10;
   ::mallopt(M_MMAP_THRESHOLD, kKeptByHeap);
   ::mallopt(M_TRIM_THRESHOLD, kKeptByHeap);
@@ -244,7 +244,7 @@ void Service::share_memory() {
   share_rest(rest);
 }
 
-// Between what reads requests and what computes; 0: there is no limit. No more than requests can need goes to the first.
+// Divides the rest between reading and computing; 0: no limit. Reading gets no more than requests can need.
 void Service::share_rest(std::int64_t rest) {
   constexpr std::int64_t kPartOfReading = 4, kPartOfLists = 8, kOfBodyByte = 200;
   const std::int64_t body = options_.http.body_bytes;
@@ -272,9 +272,9 @@ std::string Service::unavailable(const std::string& path) const {
   return "";
 }
 
-// Whoever may not ask at all.
+// Refuses senders without access.
 std::optional<HttpAnswer> Service::refuse_sender(const HttpRequest& request) const {
-  // A page of another site, in a browser on this machine, could otherwise ask in its owner's name.
+  // Otherwise a page of another site, in a browser on this machine, could send requests on behalf of the user.
   if (!request.origin.empty() && request.origin != "http://" + request.host &&
       request.origin != "https://" + request.host)
     return error_answer(403, "Origin: expected this server's own page");
@@ -283,7 +283,7 @@ std::optional<HttpAnswer> Service::refuse_sender(const HttpRequest& request) con
     return error_answer(403, "Host: expected localhost or 127.0.0.1");
   const Endpoint* const endpoint = endpoint_of(request.path);
   if (options_.token.empty() || (endpoint != nullptr && endpoint->open)) return std::nullopt;
-  const std::string bearer = "Bearer ";  // in capitals or not
+  const std::string bearer = "Bearer ";  // compared case-insensitively
   if (::strncasecmp(request.authorization.c_str(), bearer.c_str(), bearer.size()) == 0 &&
       same_secret(request.authorization.substr(bearer.size()), options_.token))
     return std::nullopt;
@@ -387,7 +387,7 @@ HttpAnswer Service::answer_lines(const HttpRequest& request) {
   // The connection outlives the answer, and so does the request.
   const auto answers = answers_to(request, lines_of(request.body));
   auto begun =
-      std::make_shared<std::optional<std::string>>(answers->next());  // or 429, while there is a status to say it
+      std::make_shared<std::optional<std::string>>(answers->next());  // throws 429 while the status can be sent
   HttpAnswer answer;
   answer.type = kLines;
   answer.pieces = [answers, begun]() -> std::optional<std::string> {
@@ -402,7 +402,7 @@ HttpAnswer Service::answer_array(const HttpRequest& request) {
   HttpAnswer answer;
   answer.kept = std::make_shared<Room::Part>(lists_->take(kOfArrayByte * std::ssize(request.body), request.left));
   const auto array = std::make_shared<ArrayOfAnswers>(answers_to(request, elements_of(array_in(request.body))));
-  answer.body = array->next();  // or 429
+  answer.body = array->next();  // may throw 429
   if (array->ended()) return answer;
   const auto begun = std::make_shared<std::string>(std::move(answer.body));
   answer.pieces = [array, begun]() -> std::optional<std::string> {

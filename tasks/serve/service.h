@@ -1,4 +1,4 @@
-// What a model answers over HTTP: the endpoints, who may ask, and the model behind them. No sockets.
+// The HTTP service of a model: endpoints, access checks, and the model. No sockets.
 #pragma once
 
 #include <atomic>
@@ -20,24 +20,25 @@ namespace etc::serve {
 
 struct ServiceOptions {
   RecordModelOptions model;          // its memory_limit is that of the whole process
-  std::int64_t max_long_tokens = 0;  // TextEncoderOptions'
-  std::string token;                 // that requests must bear; empty: none
-  std::string host = "127.0.0.1";    // where the server listens
+  std::int64_t max_long_tokens = 0;  // as in TextEncoderOptions
+  std::string token;                 // that requests must carry; empty: none
+  std::string host = "127.0.0.1";    // the server's address
   SchedulerLimits scheduling;        // memory is chosen by the service
-  HttpLimits http;                   // all_bodies_bytes likewise, where memory is limited
+  HttpLimits http;                   // so is all_bodies_bytes, if memory is limited
 };
 
 class Service final : public HttpHandler {
  public:
-  // Loads the model. Throws as RecordModel and TextEncoder do; Error where the memory limit leaves nothing to answer with.
+  // Loads the model. Throws as RecordModel and TextEncoder do; Error if the memory limit leaves too little for
+  // answering.
   explicit Service(ServiceOptions options);
   ~Service() override;
 
   const HttpLimits& http_limits() const { return options_.http; }
   void count_connections_by(std::function<std::int64_t()> connections) { connections_ = std::move(connections); }
-  std::string told() const;  // what it serves, in a line for people
+  std::string told() const;  // what it serves, a human-readable line
 
-  // Is not ready from here on; what was asked is still answered.
+  // From now on the service is not ready; requests already accepted are still answered.
   void stop() { stopping_ = true; }
 
   std::optional<HttpAnswer> refuse(const HttpRequest& request) override;
@@ -48,7 +49,7 @@ class Service final : public HttpHandler {
   void load();
   void share_memory();
   void share_rest(std::int64_t rest);
-  std::string unavailable(const std::string& path) const;  // why the model does not answer there; empty: it does
+  std::string unavailable(const std::string& path) const;  // why the model has no such endpoint; empty: it has
   std::optional<HttpAnswer> refuse_sender(const HttpRequest& request) const;
   HttpAnswer read(const HttpRequest& request);                                         // GET
   HttpAnswer compute(const HttpRequest& request);                                      // POST
@@ -63,10 +64,10 @@ class Service final : public HttpHandler {
   Json document_;  // the model's config.json
   std::unique_ptr<RecordModel> records_;
   std::unique_ptr<TextEncoder> texts_;
-  std::string no_texts_;  // why there is no encoder of texts
+  std::string no_texts_;  // why there is no text encoder
   Asking asking_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<Room> reading_, lists_;  // for texts with what is made of them, and for arrays
+  std::unique_ptr<Room> reading_, lists_;  // for texts and the data made from them, and for arrays
   Metrics metrics_;
   std::function<std::int64_t()> connections_;
   std::atomic<bool> stopping_{false};

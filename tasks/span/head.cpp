@@ -7,7 +7,7 @@ OutputLayer::OutputLayer(ParameterSet& parameters, const std::string& prefix, st
   using Kind = Initializer::Kind;
   dense_.parts = {{&parameters.add(prefix + "output_weights", {outputs, hidden}, {Kind::truncated_normal, spread}),
                    &parameters.add(prefix + "output_bias", {outputs}, {Kind::zeros, 0})}};
-  dense_.layout = ops::WeightLayout::out_in;  // as the published checkpoints hold the weights of heads
+  dense_.layout = ops::WeightLayout::out_in;  // as in published checkpoints
 }
 
 Var OutputLayer::logits(Tape& tape, const Var& x) const {

@@ -1,5 +1,5 @@
-// Output layers of the question answering tasks: a few logits per position, and logits of a whole example from its
-// first token.
+// Output layers of the question answering tasks: a few logits per position, and logits of a whole example computed from
+// its first token.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace etc::span {
 // reference.
 class OutputLayer {
  public:
-  // The reference's heads draw their weights with this spread, whatever the model's initializer_range is.
+  // The reference's heads are initialised with this standard deviation, whatever the model's initializer_range is.
   static constexpr float kSpread = 0.02f;
 
   OutputLayer(ParameterSet& parameters, const std::string& prefix, std::int64_t outputs, std::int64_t hidden,

@@ -1,5 +1,5 @@
-// The vocabulary's pieces as labels of rows of states: their loss, and how well they are predicted (pretraining 1.4,
-// translation 6).
+// The vocabulary's pieces as labels of rows of states: their loss, and the quality of their prediction (pretraining
+// 1.4, translation 6).
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace etc::span {
 
-// Losses of rows of states [P, E_w], wherever they are, without gradients.
+// Losses of rows of states [P, E_w] on any device, without gradients.
 VocabularyResult piece_result(const Var& states, const VocabularyLayer& layer, std::span<const std::int32_t> labels);
 
-// Σ losses·scale of these rows, smoothed by ε (autograd/vocabulary.h); when the tape records, its gradients go to the
-// states and the layer's parameters.
+// Σ losses·scale of these rows, with label smoothing ε (autograd/vocabulary.h); when the tape records, gradients are
+// propagated to the states and the layer's parameters.
 double piece_loss(Tape& tape, const Var& states, const VocabularyLayer& layer, std::span<const std::int32_t> labels,
                   double scale, double smoothing = 0);
 
-// How well pieces are predicted, each after those before it. Smoothing is left out; nll = -log2 p:
+// The quality of the prediction of pieces, each from the pieces before it. Label smoothing is not applied; nll = -log2
+// p:
 //   "log2_likelihood"  -mean nll, in bits     "perplexity"  2^(mean nll)
 //   "token_accuracy"   share of pieces that are the most probable ones
 class Perplexity {

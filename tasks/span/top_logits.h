@@ -1,5 +1,5 @@
-// What decoding reads of the windows' position logits: the largest of each column. Logits on a device stay there; only
-// these travel.
+// The position logits of windows that decoding needs: the largest of each column. Logits on a device stay there; only
+// these are copied to the host.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace etc::span {
 
 class TopLogits {
  public:
-  // positions [T, n] where the model computed them; offsets [B+1]: window b owns rows offsets[b] … offsets[b+1]-1, and
-  // at least one; count: so many of each column, or all where a window has fewer.
+  // positions [T, n] on the device that computed them; offsets [B+1]: window b owns rows offsets[b] … offsets[b+1]-1,
+  // at least one; count: how many of each column, or all if a window has fewer.
   TopLogits(const Var& positions, const std::vector<std::int64_t>& offsets, std::int64_t count);
 
-  // Of window b, in the order of ops/top_k.h.
+  // For window b, in the order of ops/top_k.h.
   std::span<const ops::Ranked> largest(std::size_t b, std::size_t column) const;
-  float first(std::size_t b, std::size_t column) const;  // of its position 0
+  float first(std::size_t b, std::size_t column) const;  // of position 0
 
  private:
   std::int64_t count_;

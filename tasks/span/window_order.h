@@ -1,5 +1,5 @@
-// Documents longer than a window: their windows are examples that follow each other, and what is decoded of them comes
-// together where the next document begins. So memory is one document, whatever the data set's size.
+// Documents longer than a window: their windows are consecutive examples, and decoded results are combined when the
+// next document begins. So memory is that of one document, whatever the data set's size.
 #pragma once
 
 #include <set>
@@ -12,8 +12,8 @@ namespace etc::span {
 template <typename Id>
 class WindowOrder {
  public:
-  // Whether this window begins another document than that of the call before. Throws Error naming the example when the
-  // document had ended: its other windows would be lost.
+  // Whether this window begins another document than the previous call's. Throws Error naming the example when its
+  // document had already ended: its other windows would be lost.
   bool begins(const Id& document, const std::string& example) {
     if (!seen_.empty() && document == current_) return false;
     if (!seen_.insert(document).second) {

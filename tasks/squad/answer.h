@@ -1,4 +1,4 @@
-// The answer to one SQuAD question, of all its windows.
+// The answer to one SQuAD question, from all its windows.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 namespace etc::squad {
 
 // {"id", "answer": text or null, "score": its probability among the best answers, "answer_type_scores": {"span", "none"},
-// the sums of theirs, "place": {"first_word", "words"} of the context, whose words are set apart by blanks, tabs, line
-// ends and U+202F, or null; "null_odds" of version 2: how much more the model thinks of no answer}.
+// the summed probabilities of each, "place": {"first_word", "words"} in the context, whose words are separated by blanks,
+// tabs, line ends and U+202F, or null; "null_odds" in version 2: score of "no answer" minus score of the answer}.
 class QuestionAnswer final : public RecordAnswer {
  public:
   QuestionAnswer(const DecodeOptions& options, std::shared_ptr<const data::Tokenizer> tokenizer)

@@ -13,7 +13,7 @@ namespace etc::squad {
 namespace {
 
 void require_finite(std::span<const ops::Ranked> ranked, const data::Example& example) {
-  for (const auto& [position, z] : ranked) {  // what is not finite comes first
+  for (const auto& [position, z] : ranked) {  // non-finite values are ranked first
     if (std::isfinite(z)) return;
     fail("predict", "example {}: a logit is {} (the weights may be damaged)", feed::text(example, "id"), z);
   }
@@ -42,7 +42,7 @@ void QuestionDecoder::add(const WindowLogits& logits, const data::Example& examp
   const Candidate none{window, 0, 0, logits.first_start, logits.first_end};
   if (windows_.empty() || none.sum() < null_.sum()) null_ = none;
   for (const auto& [start, start_logit] : logits.starts) {
-    // The end's window may not be its best one.
+    // Only the start must have most context in this window, not the end.
     if (!in_text(start) || max_context[static_cast<std::size_t>(start)] == 0) continue;
     for (const auto& [end, end_logit] : logits.ends) {
       if (!in_text(end) || end < start || end - start + 1 > options_.max_answer_length) continue;
@@ -61,7 +61,7 @@ std::vector<QuestionDecoder::Candidate> QuestionDecoder::sorted_candidates() con
   return sorted;
 }
 
-// The final text (dense-transformer 5.5): the pieces' place in the words they come from.
+// The final text (dense-transformer 5.5): the part of the original words that the pieces cover.
 std::string QuestionDecoder::text_of(const Candidate& candidate) const {
   const WindowText& window = windows_[static_cast<std::size_t>(candidate.window)];
   std::vector<std::string> pieces;

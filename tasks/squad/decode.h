@@ -1,5 +1,4 @@
-// Logits of a question's windows → its answer, the best answers, and how likely there is none (dense-transformer 5.4,
-// 5.5).
+// Logits of a question's windows → its answer, the best answers and the null odds (dense-transformer 5.4, 5.5).
 #pragma once
 
 #include <cstdint>
@@ -17,16 +16,16 @@
 namespace etc::squad {
 
 struct DecodeOptions {
-  bool version_2 = false;                // there may be no answer
+  bool version_2 = false;                // questions may have no answer
   double null_score_diff_threshold = 0;  // the answer is "" where the null odds are larger
   std::int64_t n_best_size = 20;         // starts and ends of a window that are paired, and answers listed
   std::int64_t max_answer_length = 30;   // pieces
 };
 
-// What is read of one window's logits, for starts and ends.
+// The start and end logits of one window that decoding reads.
 struct WindowLogits {
   std::span<const ops::Ranked> starts, ends;  // the n_best_size largest, in the order of ops/top_k.h
-  float first_start = 0, first_end = 0;       // of position 0, which stands for no answer
+  float first_start = 0, first_end = 0;       // of position 0, which means no answer
 };
 
 struct ListedAnswer {
@@ -39,8 +38,8 @@ struct ListedAnswer {
 struct DecodedQuestion {
   std::string answer;
   std::vector<ListedAnswer> n_best;  // best first; never empty
-  std::string best_text;             // of the first entry with a text; "": there is none
-  std::optional<double> null_odds;   // (null − start) − end of that entry, in double; none: there is no such entry
+  std::string best_text;             // text of the first entry that has one; "": none has
+  std::optional<double> null_odds;   // (null − start) − end of that entry, in double; nullopt: no such entry
 };
 
 // Collects the windows of one question in reading order.
@@ -53,10 +52,10 @@ class QuestionDecoder {
   // naming the example when a logit is not finite.
   void add(const WindowLogits& logits, const data::Example& example);
 
-  // Without windows "empty", or in version 2 "".
+  // Without windows the answer is "empty", or "" in version 2.
   DecodedQuestion decode() const;
 
-  // The words of the context, first and last, that an answer's pieces stand in. Not of "no answer".
+  // The first and last word of the context that contain the answer's pieces. Not for "no answer".
   std::pair<std::int64_t, std::int64_t> words_of(const ListedAnswer& answer) const;
 
  private:
@@ -65,7 +64,7 @@ class QuestionDecoder {
     double start_logit = 0, end_logit = 0;
     double sum() const { return start_logit + end_logit; }
   };
-  // What the texts of a window's spans are made of.
+  // The data from which the texts of a window's spans are built.
   struct WindowText {
     std::vector<std::int64_t> ids, words_of_tokens;
     std::vector<std::string> words;
@@ -81,7 +80,7 @@ class QuestionDecoder {
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   std::vector<WindowText> windows_;
   std::vector<Candidate> candidates_;
-  Candidate null_;  // with the smallest null score, the first of equals
+  Candidate null_;  // the window with the smallest null score, the first of equals
 };
 
 }  // namespace etc::squad

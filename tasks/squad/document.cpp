@@ -40,7 +40,7 @@ class SquadDocument final : public DocumentRecord {
   TokenCount count(const data::Tokenizer& tokenizer, Examples examples) const override {
     const auto& question = record_.at("question").at("question").get_ref<const std::string&>();
     const auto asked = static_cast<std::int64_t>(tokenizer.encode_ids(question).size());
-    // In front of the text stand CLS, the question's kept pieces and what separates them from it.
+    // The text is preceded by CLS, the question's kept pieces and the separators.
     std::int64_t kept = -1 - text::pair_form(tokenizer).separators;
     for (const std::int64_t word : feed::numbers(examples.front().features, "token_words")) {
       if (word >= 0) break;
@@ -50,7 +50,7 @@ class SquadDocument final : public DocumentRecord {
   }
 
  private:
-  // The answer's own characters within its words, where they stand there as they are.
+  // Narrows the words to the answer's characters, if they occur in the words unchanged.
   Json place_of(const Json& place, const std::string& answer) const {
     const auto words = text::unigrams(context_);
     const auto first = place.at("first_word").get<std::size_t>();

@@ -1,11 +1,11 @@
-// A person's document as a SQuAD question.
+// Converts a user's document to a SQuAD question.
 #pragma once
 
 #include "tasks/document.h"
 
 namespace etc::squad {
 
-// Its blocks, headings among them, are the lines of one context.
+// Its blocks, including headings, become the lines of one context.
 const DocumentKind& document_kind();
 
 }  // namespace etc::squad

@@ -8,11 +8,11 @@
 
 namespace etc::squad {
 
-// Throws Error (features.h says its form) when the features contradict each other or the model.
+// Throws Error (its form is in features.h) when the features contradict each other or the model.
 void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where);
 
-// Long input: the window. An ETC's global tokens: the question's (its copies, CLS and SEP), then one per block of the
-// text, so that every token sees the whole question (globals.copied is set here).
+// Long input: the window. Global tokens of an ETC: copies of CLS, question and SEP, then one per block of the text, so that
+// every token sees the whole question (globals.copied is set here).
 EncoderInput feed(Examples examples, const EncoderConfig& model, const feed::SequenceGlobals& globals,
                   const std::string& where);
 

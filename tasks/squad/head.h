@@ -12,7 +12,7 @@ namespace etc::squad {
 inline constexpr std::int64_t kEnds = 2;  // columns: start, end
 inline constexpr const char* kHeadPrefix = "cls/squad/";
 
-// Positions [B, 2] of start and end within each window, kNoTarget where nobody trains.
+// Positions [B, 2] of start and end within each window, kNoTarget for data that are not for training.
 std::vector<std::int64_t> labels_of(Examples examples);
 
 // Cross-entropies over all positions of each window, the mean of start and end.

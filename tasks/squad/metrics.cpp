@@ -27,7 +27,7 @@ struct Sum {
   }
 };
 
-// What the thresholds need of each question that has a prediction.
+// The data for the thresholds, for each question that has a prediction.
 struct Outcome {
   const GoldQuestion* gold;
   const std::string* prediction;

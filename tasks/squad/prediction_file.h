@@ -19,10 +19,10 @@ struct Gold {
   Version version = Version::v1_1;  // 2.0 where a question says whether it is impossible
 };
 
-// All questions of raw files, in order. Throws Error naming file, record and field, also on an id that occurs twice.
+// All questions of raw files, in order. Throws Error naming file, record and field, also on a repeated id.
 Gold read_gold(const std::vector<std::filesystem::path>& paths);
 
-// Throws Error listing up to five ids of predictions for no question.
+// Throws Error listing up to five predicted ids that no gold question has.
 void require_known_ids(const PredictionMap& predictions, const Gold& gold, const std::string& where);
 
 }  // namespace etc::squad

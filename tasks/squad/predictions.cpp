@@ -56,7 +56,7 @@ void QuestionPredictions::add(Examples examples, const EncoderInput& input, cons
   const std::vector<std::int64_t> labels = labels_of(examples);
   const bool trained = std::any_of(labels.begin(), labels.end(), [](std::int64_t label) { return label >= 0; });
   std::vector<double> losses;
-  if (trained) {  // the loss is of all logits, decoding needs the largest only
+  if (trained) {  // the loss needs all logits, decoding only the largest
     ends = Var(ends.value().to(Device::cpu));
     losses = window_losses({input.long_offsets, ends.value().data(), labels});
   }
@@ -88,7 +88,7 @@ void QuestionPredictions::close() {
   question_.reset();
 }
 
-// With the question under way, and those without a window.
+// All results, including the current question and those without a window.
 std::map<std::string, QuestionPredictions::Result> QuestionPredictions::complete_results() const {
   std::map<std::string, Result> results = results_;
   if (question_) results[id_] = result_of(question_->decode());

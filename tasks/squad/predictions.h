@@ -1,4 +1,4 @@
-// One pass of a SQuAD model over windows: merged into questions, written when all are known, scored.
+// One pass of a SQuAD model over windows: results are merged into questions, written when all are known, and scored.
 #pragma once
 
 #include <map>
@@ -24,9 +24,9 @@ class QuestionPredictions final : public Predictions {
   void add_gold(const data::Example& row) override;
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
-  // The official scores, f1 first; with version_2 also best_exact, best_f1 and their thresholds, found on these very
-  // questions; the mean loss of the windows with targets; questions scored. A question without a window has the answer
-  // of 5.4. Empty where no question has an answer or says that it has none.
+  // The official scores, f1 first; with version_2 also best_exact, best_f1 and their thresholds, chosen on these same
+  // questions; the mean loss of the windows with targets; the number of scored questions. A question without a window gets
+  // the answer of 5.4. Empty if no question has an answer or is marked as impossible.
   Metrics metrics() const override;
   void finish() override;
 
@@ -37,7 +37,7 @@ class QuestionPredictions final : public Predictions {
     std::optional<double> null_odds;
   };
 
-  void close();  // the question under way
+  void close();  // completes the current question
   static Result result_of(const DecodedQuestion& decoded);
   std::map<std::string, Result> complete_results() const;
 
@@ -46,7 +46,7 @@ class QuestionPredictions final : public Predictions {
   NBestFile n_best_;
   std::optional<Output> output_, null_odds_output_;
   span::WindowOrder<std::string> order_;
-  std::string id_;  // of the question under way
+  std::string id_;  // of the current question
   std::optional<QuestionDecoder> question_;
   std::vector<GoldQuestion> gold_;
   bool labelled_ = false;

@@ -59,7 +59,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
         vocab.string(), tokenizer->kind());
   }
   require_room_for_text(config, text::pair_form(*tokenizer).separators);
-  // An Error here rather than per record.
+  // A missing special piece is an Error here instead of for every record.
   for (const auto& special : {text::kClsPiece, text::kSepPiece}) text::special_id(*tokenizer, special);
   return std::make_unique<SquadPreparation>(config, std::move(tokenizer));
 }

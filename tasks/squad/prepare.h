@@ -19,7 +19,7 @@ class SquadPreparation : public text::TokenizedPreparation<PrepareConfig, data::
 };
 
 // Loads the vocabulary as the settings say; see PreparationKind::make. Throws UsageError on a SentencePiece model:
-// answers are found and written by words, which its pieces do not respect.
+// answers are located and written by words, and its pieces may cross word boundaries.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        prepare::Labels labels);
 

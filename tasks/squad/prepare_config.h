@@ -24,7 +24,7 @@ const FieldList<PrepareConfig>& prepare_settings();
 // Throws UsageError naming key and value, also where a window has no room for text.
 PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels);
 
-// The same once the vocabulary is known: `separators` stand between question and text (text::PairForm).
+// The same check once the vocabulary is known; separators: their number between question and text (text::PairForm).
 void require_room_for_text(const PrepareConfig& config, std::int64_t separators);
 
 }  // namespace etc::squad

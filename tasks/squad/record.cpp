@@ -10,7 +10,7 @@ namespace etc::squad {
 
 namespace {
 
-// No context is so long: with what lies beyond, an answer's length would overflow.
+// Larger than any context; beyond it, adding an answer's length could overflow.
 constexpr std::int64_t kFarthestStart = std::int64_t{1} << 62;
 
 std::int64_t clamped_start(const Json& start) {

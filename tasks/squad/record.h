@@ -1,5 +1,4 @@
-// One raw SQuAD question with the text it is asked of, read and checked (dense-transformer 5.1, 8). What depends on a
-// tokenizer is not here.
+// One raw SQuAD question with its context, read and checked, without a tokenizer (dense-transformer 5.1, 8).
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ struct Record {
   bool impossible = false;
 };
 
-// Reads the fields of a record of data/readers/question_reader.h and reports everything wrong with them. When a fault
-// rejects the record, the result holds what could be read.
+// Reads the fields of a record of data/readers/question_reader.h and reports all their faults. When a fault rejects the
+// record, the result holds the readable fields.
 Record read_record(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);
 
 // Bytes of the context, both inclusive, of the first and last character of an answer to train on.
@@ -34,8 +33,8 @@ struct AnswerBytes {
   std::size_t first = 0, last = 0;
 };
 
-// The place of the one answer of a question that is not impossible. False, with a fault, where there is none or more
-// than one, where it is empty or outside of the context.
+// Finds the position of the single answer of a question that is not impossible. False, with a fault, if there is no answer
+// or more than one, or if it is empty or outside the context.
 bool find_answer(const Record& record, const PrepareConfig& config, prepare::FaultList& faults, AnswerBytes& bytes);
 
 }  // namespace etc::squad

@@ -5,10 +5,10 @@
 
 namespace etc::squad {
 
-// /gold holds a row per question, those without a window included.
+// /gold holds a row per question, including those without a window.
 const data::Schema& schema();
 
-// A target of windows that nobody trains on.
+// The target of windows that are not for training.
 inline constexpr std::int64_t kNoTarget = -1;
 
 }  // namespace etc::squad

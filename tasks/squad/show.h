@@ -1,4 +1,4 @@
-// One question's prediction for people.
+// One question's prediction as readable text.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace etc::squad {
 
-// The question and its best answers with their probabilities, as this window alone would give them.
+// The question and its best answers with their probabilities, computed from this window alone.
 std::string shown_prediction(const Json& raw_record, const data::Example& example, const HeadOutput& logits,
                              const DecodeOptions& options, std::shared_ptr<const data::Tokenizer> tokenizer);
 

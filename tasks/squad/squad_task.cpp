@@ -130,7 +130,7 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
   return result;
 }
 
-// The official script takes answers with odds above 1 back, whatever the odds are numbers of.
+// The official script by default withdraws answers with odds above 1, whatever the scale of the odds.
 Json score_with_odds(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
                      const std::filesystem::path& null_odds) {
   constexpr double kOfficialThreshold = 1;

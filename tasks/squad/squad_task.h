@@ -1,4 +1,4 @@
-// SQuAD as one entry of the list of tasks.
+// The SQuAD task, for the list of tasks.
 #pragma once
 
 #include "tasks/task.h"

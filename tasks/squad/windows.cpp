@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string_view>& words) {
   return joined(words, 0, std::ssize(words) - 1);
 }
 
-// Positions of the target in a window; {0, 0} where the window does not hold all of it.
+// Positions of the target in a window; {0, 0} if the window does not contain all of it.
 text::TokenSpan position_in(const Window& window, const Target& target, std::int64_t offset) {
   const auto& [first, last] = target.pieces;
   const bool inside = target.answered && first >= window.start && last < window.start + window.length;
@@ -35,9 +35,9 @@ text::TokenSpan position_in(const Window& window, const Target& target, std::int
   return {first - window.start + offset, last - window.start + offset};
 }
 
-// What the windows of one question have in common.
+// The data shared by the windows of one question.
 struct Question {
-  Numbers front;  // CLS, question, and what separates it from the text
+  Numbers front;  // CLS, question and the separators before the text
   std::int64_t sep = 0;
 };
 
@@ -92,7 +92,7 @@ bool find_target(const Record& record, const text::OffsetText& context, const da
   const std::vector<std::string_view> words = text::unigrams(record.context);
   const std::int64_t first = context.unigram_of(bytes.first), last = context.unigram_of(bytes.last);
   const std::string& answer = record.answers.front().text;
-  // An answer in the blanks before the first word has no words.
+  // An answer inside the blanks before the first word has no words.
   const std::string there = first < 0 ? "" : joined(words, first, last);
   if (first < 0 || there.find(joined(text::white_space_words(answer))) == std::string::npos) {
     faults.drop("question.answers[0]", "answer_not_found",

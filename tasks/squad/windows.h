@@ -18,28 +18,28 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// Windows of at most `most` >= 1 pieces, each `stride` behind the one before or, where that is shorter, its length; the
-// last ends at the text's end. No piece: no window. Throws Error for another `most`.
+// Windows of at most `most` >= 1 pieces. Each starts min(stride, length of the previous window) pieces after the previous
+// one; the last ends at the text's end. Without pieces there is no window. Throws Error for another `most`.
 std::vector<Window> cut_windows(std::int64_t pieces, std::int64_t most, std::int64_t stride);
 
-// The window of each piece in which it has most context: the largest min(left, right) + 0.01·length of those that hold
-// it, the first of equals.
+// For each piece, the window in which it has most context: the largest min(left, right) + 0.01·length among the windows
+// that contain it, the first of equals.
 std::vector<std::int64_t> best_windows(const std::vector<Window>& windows, std::int64_t pieces);
 
-// The answer's pieces, both inclusive; nothing for one that is not there.
+// The answer's pieces, first and last inclusive.
 struct Target {
   bool answered = false;   // false: impossible, trained on position 0
   text::TokenSpan pieces;  // of the text
 };
 
-// Of a question to train on. False, with a fault, when its answer cannot be used; a `drop` where the words at its place
-// do not hold its text.
+// Finds the target of a question for training. False, with a fault, when its answer cannot be used; the fault is a `drop`
+// if the words at its position do not contain its text.
 bool find_target(const Record& record, const text::OffsetText& context, const data::Tokenizer& tokenizer,
                  const PrepareConfig& config, prepare::FaultList& faults, Target& target);
 
 // The windows as examples of the schema, without record_index:
 //   CLS, question pieces, SEP (segment 0), pieces of the window, SEP (segment 1)
-// target: null, nobody trains on them; a window that does not hold the whole answer has position 0 twice.
+// target: null if the data are not for training; a window that does not contain the whole answer has position 0 twice.
 std::vector<data::Example> window_examples(const Record& record, const text::OffsetText& context,
                                            const data::Tokenizer& tokenizer, const PrepareConfig& config,
                                            const Target* target);

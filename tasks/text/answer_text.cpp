@@ -25,7 +25,7 @@ std::string without_articles(const std::string& text) {
     while (at < text.size() && data::is_word(data::next_code_point(text, next))) at = next;
     const std::string_view word = std::string_view(text).substr(begin, at - begin);
     result += is_article(word) ? " " : word;
-    if (at < text.size()) {  // the character that ended the word
+    if (at < text.size()) {  // the character after the word
       result.append(text, at, next - at);
       at = next;
     }

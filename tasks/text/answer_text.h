@@ -1,5 +1,4 @@
-// How answers are compared as strings: the normalisation and the word overlap of the official question answering
-// scores.
+// String comparison of answers: the normalisation and the word overlap of the official question answering scores.
 #pragma once
 
 #include <string>
@@ -9,10 +8,10 @@
 namespace etc::text {
 
 // Lower case (full Unicode), without ASCII punctuation, without the words a, an and the, single spaces (task-hotpotqa
-// 6.1). A word is a run of letters, numbers and underscores; combining marks are no part of it.
+// 6.1). A word is a run of letters, numbers and underscores; combining marks do not belong to it.
 std::string normalised_answer(std::string_view utf8);
 
-// The stretches between Unicode white space, as Python's str.split() cuts; views of the text.
+// The parts between Unicode white space, as split by Python's str.split(); views of the text.
 std::vector<std::string_view> white_space_words(std::string_view utf8);
 
 struct WordOverlap {

@@ -13,7 +13,7 @@ std::string one_line(const Json& value) {
 
 namespace {
 
-// A value for messages: its beginning, whole characters only.
+// A value for messages: its beginning, cut between characters.
 std::string shown(const Json& value) {
   constexpr std::size_t kLongest = 80;  // bytes
   std::string text = one_line(value);

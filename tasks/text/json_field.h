@@ -1,5 +1,5 @@
-// Values of JSON files that come from outside (predictions, gold answers), together with the place they stand at, so
-// that every error names file, id and field.
+// Values of external JSON files (predictions, gold answers) together with their position, so that every error names
+// file, id and field.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace etc::text {
 
-// A value on one line, as prediction files hold it; what is not UTF-8 becomes U+FFFD.
+// A value on one line, as in prediction files; invalid UTF-8 becomes U+FFFD.
 std::string one_line(const Json& value);
 
 // A view of a value; the JSON document must outlive it. All errors: Error "<where>: <path>: expected …, got …".
 class JsonField {
  public:
-  // where: what a message starts with, "FILE" or "FILE: line 3: id X".
+  // where: the beginning of messages, "FILE" or "FILE: line 3: id X".
   JsonField(const Json& value, std::string where) : value_(&value), where_(std::move(where)) {}
 
   const Json& json() const { return *value_; }
   const std::string& where() const { return where_; }
-  JsonField named(std::string where) const { return {value_, std::move(where), path_}; }  // the same with another start
+  JsonField named(std::string where) const { return {value_, std::move(where), path_}; }  // with another `where`
 
-  // Members of an object: one that must be there, or none when absent or null.
+  // Members of an object: a required one, or nullopt when absent or null.
   JsonField member(const std::string& key) const;
   std::optional<JsonField> optional_member(const std::string& key) const;
 
@@ -48,7 +48,7 @@ class JsonField {
 
   const Json* value_;
   std::string where_;
-  std::string path_;  // "sp[3][1]"; empty: the value the view started with
+  std::string path_;  // "sp[3][1]"; empty: the value that the view started with
 };
 
 }  // namespace etc::text

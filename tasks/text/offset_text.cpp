@@ -12,21 +12,21 @@ namespace {
 
 constexpr std::string_view kNarrowNoBreakSpace = "\u202F";
 
-// Bytes of the separator at `at`; 0: none stands there.
+// Bytes of the separator at `at`; 0: not a separator.
 std::size_t separator_at(std::string_view text, std::size_t at) {
   const char c = text[at];
   if (c == ' ' || c == '\t' || c == '\r' || c == '\n') return 1;
   return text.substr(at).starts_with(kNarrowNoBreakSpace) ? kNarrowNoBreakSpace.size() : 0;
 }
 
-// Calls visit(first byte) for every occurrence of `wanted`, not empty, the search going on behind the last one.
+// Calls visit(first byte) for every occurrence of `wanted` (not empty), continuing the search after the previous one.
 template <typename Visit>
 void for_each_occurrence(std::string_view text, std::string_view wanted, Visit&& visit) {
   if (wanted.empty()) return;
   for (std::size_t at = 0; (at = text.find(wanted, at)) != std::string_view::npos; at += wanted.size()) visit(at);
 }
 
-// Whether a word goes on across this byte: a word character on either side.
+// Whether this byte lies within a word: a word character on both sides.
 bool inside_word(std::string_view text, std::size_t byte) {
   if (byte == 0 || byte == text.size()) return false;
   std::size_t before = byte - 1, after = byte;

@@ -1,5 +1,4 @@
-// A text as tokens of which one knows what they stand for in the text, and answers found in it (task-hotpotqa 2.2
-// – 2.4).
+// A text as tokens with their positions in the text, and search for answers in it (task-hotpotqa 2.2 – 2.4).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace etc::text {
 
-// The stretches of a text between the five separators space, tab, CR, LF and U+202F; views of it. Unlike white space in
-// general, a no-break space is part of a unigram.
+// The parts of a text between the five separators space, tab, CR, LF and U+202F; views of it. Other white space, such
+// as a no-break space, belongs to a unigram.
 std::vector<std::string_view> unigrams(std::string_view utf8);
 
 // Positions of a sequence, both inclusive.
@@ -24,16 +23,16 @@ struct TokenSpan {
 
 struct Occurrence {
   TokenSpan tokens;
-  bool inside_word = false;  // a letter or digit stands beside one of the answer's own at either end
+  bool inside_word = false;  // a letter or digit adjoins the answer's first or last character
 };
 
-// Where an answer that begins with a separator at the very start of a text begins (no unigram there): at the text's
-// last unigram, as in the reference (quirk H15), or at its first.
+// Where an answer begins that starts with a separator at the very beginning of a text (there is no unigram there): at
+// the text's last unigram, as in the reference (quirk H15), or at its first.
 enum class LeadingSeparator { last_unigram, first_unigram };
 
-// A view of the text, which must outlive it. WordPiece (and, wherever it is named here, byte-level BPE): every unigram is
-// tokenized on its own, as a word behind a blank. SentencePiece: the text is tokenized as a whole, and what is searched is
-// the text its pieces stand for.
+// A view of the text, which must outlive it. WordPiece (here also standing for byte-level BPE): every unigram is
+// tokenised on its own, as a word after a blank. SentencePiece: the text is tokenised as a whole, and answers are
+// searched in the text spelled by its pieces.
 class OffsetText {
  public:
   OffsetText(std::string_view utf8, const data::Tokenizer& tokenizer);
@@ -43,21 +42,21 @@ class OffsetText {
   // WordPiece: the unigram of each token. SentencePiece: empty.
   const std::vector<std::int32_t>& token_unigrams() const { return token_unigrams_; }
 
-  // WordPiece: the first token of each unigram (a unigram may have none), and the unigram of a byte of the text: a
-  // separator's is the one before it, -1 at the start.
+  // WordPiece: the first token of each unigram (a unigram may have none), and the unigram of a byte of the text; for a
+  // separator it is the preceding unigram, -1 at the start.
   const std::vector<std::int32_t>& unigram_tokens() const { return unigram_tokens_; }
   std::int64_t unigram_of(std::size_t byte) const;
 
-  // WordPiece: the first tokens within the span that are equal to these; the span itself where there are none, and where
+  // WordPiece: the first tokens within the span that are equal to answer_ids; the span itself if there are none, or if
   // it ends before it begins.
   TokenSpan tightened(TokenSpan span, const std::vector<std::int32_t>& answer_ids) const;
 
-  // WordPiece: the tokens of unigrams first … last; where these have none it ends before it begins.
+  // WordPiece: the tokens of unigrams first … last; if these have none, the span ends before it begins.
   TokenSpan tokens_of(std::int64_t first, std::int64_t last) const;
 
-  // The answer's occurrences: exact, case-sensitive, left to right without overlap, word borders or not. With
-  // WordPiece a span covers whole unigrams, or within them the first tokens equal to answer_ids where there are such;
-  // it may end before it begins, where a unigram has no token or where the quirk above applies.
+  // The answer's occurrences: exact, case-sensitive, left to right without overlap, regardless of word borders. With
+  // WordPiece a span covers whole unigrams, or within them the first tokens equal to answer_ids, if any; it may end
+  // before it begins if a unigram has no token or the quirk above applies.
   std::vector<Occurrence> find(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
                                LeadingSeparator rule) const;
 

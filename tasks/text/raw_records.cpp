@@ -11,7 +11,7 @@ void for_each_record(const std::filesystem::path& path, data::RecordLayout layou
   data::ByteStream stream(path);
   const auto reader = data::open_records(stream, layout);
   data::RecordSlice slice;
-  // Faults say the place in the file themselves.
+  // Faults already contain the position in the file.
   const auto readable = [&](const auto& read) {
     try {
       return read();

@@ -13,18 +13,18 @@
 namespace etc::text {
 
 // Calls visit for every record in order, plain or gzip; messages about it start with "FILE: record 17" (array) or
-// "FILE: line 18" (lines). Throws Error naming file and place where the file cannot be read on: damaged gzip, no JSON,
-// invalid UTF-8. Of a key that occurs twice in one object the last value counts. Memory: one record.
+// "FILE: line 18" (lines). Throws Error naming file and position if the file cannot be read to its end: damaged gzip,
+// invalid JSON, invalid UTF-8. If a key occurs twice in one object, the last value counts. Memory: one record.
 void for_each_record(const std::filesystem::path& path, data::RecordLayout layout,
                      const std::function<void(const JsonField& record)>& visit);
 
-// Throws Error naming gold files in which nothing was found to compare with; what: "record".
+// Throws Error naming the gold files if nothing to compare with was found in them; what: "record".
 void require_gold(bool found, const std::vector<std::filesystem::path>& files, const std::string& what);
 
-// Where each id was seen, so that the second place of one can name the first.
+// The positions where ids were seen, so that the message for a repeated id can name the first one.
 class IdPlaces {
  public:
-  // Throws Error naming both places when the id was there before.
+  // Throws Error naming both positions when the id was seen before.
   void add(const std::string& id, const JsonField& record);
 
  private:

@@ -1,4 +1,4 @@
-// Members of one raw record, and what is wrong with them, in the words of section 9 of the task specifications.
+// Members of one raw record, and reports of their faults, worded as in section 9 of the task specifications.
 #pragma once
 
 #include <initializer_list>
@@ -15,8 +15,8 @@ namespace etc::text {
 // "context[3][1]" from ("context[3]", 1).
 std::string element(const std::string& field, std::size_t index);
 
-// Where a value stands in a record, put into words only when there is something to report: lists are long, faults rare.
-// A path points at the one it goes on from, which must outlive it.
+// The position of a value in a record, converted to text only for a report, because lists are long and faults rare. A
+// path refers to its parent path, which must outlive it.
 class FieldPath {
  public:
   FieldPath(std::string_view name) : name_(name) {}
@@ -37,23 +37,23 @@ class FieldPath {
   std::size_t index_ = 0;
 };
 
-// Reads a record for a task and reports to its list of faults; record and list must outlive it.
+// Reads a record for a task and reports faults to its list; record and list must outlive it.
 class RecordFields {
  public:
   // known_keys: the members the task reads; others are counted as unknown keys. Reports what the parser noted: a key
   // that occurs twice (warn), an unpaired surrogate escape in a known member (reject).
   RecordFields(const data::JsonRecord& raw, std::initializer_list<const char*> known_keys, prepare::FaultList& faults);
 
-  // The member, or null when it is absent or null itself.
+  // The member, or null when it is absent or its value is null.
   const Json* find(const char* key) const;
 
   // The same, reporting missing_field (reject), and wrong_type (reject) when it is of another type.
   const Json* required(const char* key, Json::value_t type);
 
-  // The text of a value that must be a string: wrong_type (reject) and "" when it is none, bad_character (warn) when it
-  // holds U+0000 or U+FFFD.
+  // The text of a value that must be a string: reports wrong_type (reject) and returns "" if it is not one; reports
+  // bad_character (warn) if it contains U+0000 or U+FFFD.
   std::string text(const FieldPath& field, const Json& value);
-  void check_text(const FieldPath& field, std::string_view text);  // the same of a string
+  void check_text(const FieldPath& field, std::string_view text);  // the same for a string
 
   void wrong_type(const FieldPath& field, const char* expected, const Json& got);
   prepare::FaultList& faults() { return faults_; }

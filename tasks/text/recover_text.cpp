@@ -16,7 +16,7 @@ void erase_all(std::string& text, std::string_view what) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) text.erase(at, what.size());
 }
 
-// Indices of the characters that are no blank.
+// Indices of the characters other than blanks.
 std::vector<std::size_t> solid_characters(const std::u32string& text) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -43,7 +43,7 @@ std::string joined_wordpieces(const std::vector<std::string>& pieces) {
   for (const std::string& piece : pieces) text += (text.empty() ? "" : " ") + piece;
   erase_all(text, " ##");
   erase_all(text, "##");
-  std::string result;  // single blanks, none at the ends
+  std::string result;  // single blanks, none at the beginning and end
   for (const char c : text) {
     if (c != ' ' || (!result.empty() && result.back() != ' ')) result += c;
   }
@@ -54,7 +54,7 @@ std::string joined_wordpieces(const std::vector<std::string>& pieces) {
 std::string recovered_text(std::string_view tokens, std::string_view source, bool lower_case) {
   const std::string whole(source);
   if (tokens.empty() || tokens.front() == ' ' || tokens.back() == ' ') return whole;
-  std::u32string words;  // the source as the tokenizer sees it
+  std::u32string words;  // the source as seen by the tokeniser
   for (const std::string& word : data::basic_tokenize(source, lower_case)) {
     if (!words.empty()) words += U' ';
     words += data::to_code_points(word);

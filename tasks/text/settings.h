@@ -1,4 +1,4 @@
-// What the tasks' preparation settings have in common: quirk parity, choice of the tokenizer, ids of special tokens.
+// Common settings of the tasks' preparations: quirk parity, choice of the tokeniser, ids of special tokens.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace etc::text {
 
-// reference: exactly the published preparation, its quirks included; repaired: without those that lose or falsify
+// reference: exactly the published preparation, including its quirks; repaired: without those that lose or falsify
 // labels (quirk registers, section 10 of the task specifications).
 enum class Parity { reference, repaired };
 
-// What the settings of every task's preparation hold; those of a task derive from it.
+// Settings of every task's preparation; those of a task derive from it.
 struct CommonSettings {
   Parity parity = Parity::repaired;
-  std::string tokenizer;  // the kind it must be; empty: any
+  std::string tokenizer;  // the required kind; empty: any
   bool do_lower_case = true;
-  Json given_special_ids = Json::object();  // in place of the task's own
+  Json given_special_ids = Json::object();  // instead of the task's own
   bool labels_required = true;              // prepare::Labels
 };
 
@@ -32,7 +32,7 @@ Settings read_settings(const FieldList<Settings>& keys, const Json& given, prepa
   return settings;
 }
 
-// The keys that several preparations have, as entries of their FieldLists. Settings: a struct with these members.
+// Keys that several preparations have, as entries of their FieldLists. Settings: a struct with these members.
 template <typename Settings>
 FieldEntry<Settings> tokenizer_entry() {
   return {"tokenizer", &Settings::tokenizer,
@@ -50,7 +50,7 @@ template <typename Settings>
 FieldEntry<Settings> special_ids_entry(const char* help) {
   return {"special_ids", &Settings::given_special_ids, help};
 }
-// Limits of the multihop tasks: of tokens in all, and of global indices, which are stored in 16 bits.
+// Limits of the multihop tasks: of all tokens, and of global indices, which are stored in 16 bits.
 template <typename Settings>
 FieldEntry<Settings> long_seq_len_entry() {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
@@ -64,8 +64,8 @@ FieldEntry<Settings> global_seq_len_entry() {
 }
 inline constexpr const char* kParityHelp = "reference: the published preparation with its quirks; repaired: without";
 
-// `defaults`, an object name → id, with the entries of `overrides`, the setting `special_ids`, in their place. Throws
-// UsageError on an unknown name, with a suggestion, and on a value that is no id below vocab_size.
+// `defaults`, an object name → id, with the entries of `overrides` (the setting `special_ids`) replacing theirs. Throws
+// UsageError for an unknown name, with a suggestion, and for a value that is not an id below vocab_size.
 Json special_ids(const Json& overrides, const Json& defaults, std::int32_t vocab_size);
 
 }  // namespace etc::text

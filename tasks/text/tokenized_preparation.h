@@ -1,4 +1,4 @@
-// The base of preparations that cut a record's words with the data's vocabulary.
+// Base class of preparations that tokenise a record's words with the data's vocabulary.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@
 
 namespace etc::text {
 
-// The vocabulary's tokenizer. Throws UsageError unless `wanted`, the setting `tokenizer`, is empty or its kind; Error
-// where the file is no vocabulary.
+// The vocabulary's tokeniser. Throws UsageError unless `wanted`, the setting `tokenizer`, is empty or its kind; Error
+// if the file is not a vocabulary.
 std::unique_ptr<data::Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const std::string& wanted,
                                                 const data::TokenizerOptions& options);
 
-// Config: the task's settings. kLayout: how its records stand in a file.
+// Config: the task's settings. kLayout: the layout of its records in a file.
 template <typename Config, data::RecordLayout kLayout>
 class TokenizedPreparation : public prepare::JsonPreparation {
  public:
@@ -28,7 +28,7 @@ class TokenizedPreparation : public prepare::JsonPreparation {
   const std::string& vocab_sha256() const final { return tokenizer_->vocab_sha256(); }
 
  protected:
-  // The settings as they are stored in a data set: kind and case are those of the tokenizer there is.
+  // The settings as stored in a data set: kind and case are those of the actual tokeniser.
   Json stored_settings(const FieldList<Config>& settings) const {
     Json stored = settings.to_json(config_);
     stored.update({{"tokenizer", tokenizer_->kind()}, {"do_lower_case", tokenizer_->lower_case()}});

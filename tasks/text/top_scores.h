@@ -1,4 +1,4 @@
-// Choosing from scores: softmax, the largest values, the largest of a few.
+// Selection by scores: softmax, the largest values.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace etc::text {
 
-// Positions of the `count` largest values (of all, where there are fewer), largest first; of equals the lower position
+// Positions of the `count` largest values (of all, if there are fewer), largest first; among equals the lower position
 // first. Cost: O(n log count).
 std::vector<std::int64_t> largest(std::span<const float> values, std::int64_t count);
 
@@ -18,7 +18,7 @@ std::int64_t first_largest(std::span<const float> values);
 // exp(z_i − max)/Σ, computed in double.
 std::vector<float> softmax(std::span<const float> logits);
 
-// Throws Error naming the example when a logit is nan or infinite.
+// Throws Error naming the example when a logit is NaN or infinite.
 void require_finite(std::span<const float> logits, const std::string& example_id);
 
 }  // namespace etc::text

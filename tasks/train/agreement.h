@@ -1,4 +1,4 @@
-// Processes that are to train one model must be equal in everything its bits depend on.
+// The processes of one training run must agree in everything that its bits depend on.
 #pragma once
 
 #include "etc_core/base/json.h"
@@ -7,18 +7,18 @@
 
 namespace etc {
 
-// The file that holds the code at this address: a shared library's, or /proc/self/exe for the program's own.
+// The file that contains the code at this address: a shared library, or /proc/self/exe for the program itself.
 std::string file_of_code(const void* code);
 
-// What computes as it lies on disk, the program or, in another's process (Python), the library that holds this code, for
-// `require_agreement`: {"program": {"executable": "…"}}.
+// Identifies the executable code on disk, for `require_agreement`: the program or, within another program's process
+// (Python), the library that contains this code. {"program": {"executable": "…"}}.
 Json program_identity();
 
-// Of a training: what makes a run the same one (run_state.h), the program, and what the run does when.
+// For a training run: what identifies the run (run_state.h), the program, and when the run logs, saves and evaluates.
 Json agreement_of(const RunConfig& config, const Json& identity);
 
-// Throws Error in every process where one of them differs from the first, naming its rank, what differs and both
-// values. own: {section: {key: value}}.
+// Throws Error in every process if one of them differs from the first, naming its rank, what differs and both values.
+// own: {section: {key: value}}.
 void require_agreement(Communicator& processes, const Json& own);
 
 }  // namespace etc

@@ -12,7 +12,7 @@ namespace etc {
 
 namespace {
 
-// How many of the bytes went in.
+// Returns how many of the bytes were written.
 std::size_t write_some(int descriptor, std::string_view bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -40,7 +40,7 @@ bool AppendedFile::append(std::string_view piece) {
   kept_ += piece;
   const off_t end = ::lseek(descriptor_, 0, SEEK_END);
   const std::size_t written = write_some(descriptor_, kept_);
-  // Half a piece does not stay for readers to stumble over; where it cannot be taken back, the rest is still to come.
+  // Do not leave a partial piece for readers. If it cannot be truncated away, only the rest remains to be written.
   const bool taken_back = written < kept_.size() && end >= 0 && ::ftruncate(descriptor_, end) == 0;
   if (!taken_back) kept_.erase(0, written);
   return kept_.empty();

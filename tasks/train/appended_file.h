@@ -1,4 +1,4 @@
-// A file that grows by whole pieces, such as lines or records, while a run is at work.
+// A file to which whole pieces, such as lines or records, are appended during a run.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,15 @@
 
 namespace etc {
 
-// A piece that the disk refuses is kept in memory and goes in before the next one, as soon as there is room: what is in
-// the file is whole, nothing is missing between two pieces, and nothing is there twice.
+// A piece that cannot be written (disk full) is kept in memory and written before the next one, as soon as there is
+// room. So the file contains only whole pieces, none is missing between two others, and none is duplicated.
 class AppendedFile : NotCopied {
  public:
-  // Made when it is missing, with permissions 0644. Throws Error when it cannot be opened for writing.
+  // Creates a missing file with permissions 0644. Throws Error when it cannot be opened for writing.
   explicit AppendedFile(const std::filesystem::path& path);
-  ~AppendedFile();  // tries once more with what is kept
+  ~AppendedFile();  // tries once more to write what is kept
 
-  // False while the disk refuses.
+  // False while the disk refuses writes.
   bool append(std::string_view piece);
 
  private:

@@ -31,10 +31,10 @@ BestCheckpoint::BestCheckpoint(fs::path folder, const Json& config, const MoreFi
     : folder_(std::move(folder)), config_(config), files_(files) {}
 
 void BestCheckpoint::replace(const ParameterSet& parameters, std::int64_t step) {
-  kept_.reset();  // an older best is worth nothing now, and its memory is
+  kept_.reset();  // an older best is obsolete now; free its memory
   try {
     save_model(folder_, config_, parameters, files_);
-  } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
+  } catch (const std::runtime_error& error) {  // Error, or an exception of std::filesystem
     log::warn("checkpoint `best` of step {} not saved, its weights are kept in memory until it can be: {}", step,
               error.what());
     tried_step_ = step;

@@ -1,7 +1,7 @@
-// Checkpoint `best` of a run, and what happens to it while the disk refuses it.
+// Checkpoint `best` of a run, and its handling while it cannot be written to disk.
 //
-// The invariant: the weights of the best evaluation are in folder `best`, or they are kept here until they are. What is
-// kept goes into checkpoint `last` as well, so that a run that is stopped or killed goes on with it.
+// Invariant: the weights of the best evaluation are in folder `best`, or they are kept here until they can be saved.
+// Kept weights are also written into checkpoint `last`, so that a run that is stopped or killed can resume with them.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace etc {
 
-// Whether an evaluation beats the best one so far, empty at first, by their first metric. The first of equal ones
-// stays. NaN is below every number: it beats nothing but the absence of a result, and any number beats it.
+// Whether an evaluation beats the best one so far (initially empty) by the first metric. Among equal ones the first
+// stays. NaN is lower than every number: it beats only the absence of a result, and any number beats it.
 bool is_better(const Metrics& now, const Metrics& best);
 
 class BestCheckpoint {
@@ -28,22 +28,22 @@ class BestCheckpoint {
   // `config` and `files` are those of every checkpoint of the run and must outlive this.
   BestCheckpoint(std::filesystem::path folder, const Json& config, const MoreFiles& files);
 
-  // The best weights are those of `step` now. Where they cannot be saved, the log says so and a copy is kept, which
-  // takes as much memory as the weights.
+  // Makes the weights of `step` the best ones. If they cannot be saved, the log says so and a copy is kept, which takes
+  // as much memory as the weights.
   void replace(const ParameterSet& parameters, std::int64_t step);
 
-  // Tries once more to save what is kept; the log says whether that went well. Does nothing when nothing is kept, or
-  // when it was tried at `step`, the run's present one, before: the log has said so.
+  // Tries once more to save the kept weights and logs the outcome. Does nothing when nothing is kept, or when it was
+  // already tried (and logged) at `step`, the run's present one.
   void retry(std::int64_t step);
 
   bool saved() const { return kept_ == nullptr; }
 
-  // What is kept as a file of checkpoint `last`, written at `step`; no file when the checkpoint's own weights are
-  // those.
+  // Writes the kept weights as a file of checkpoint `last` of step `step`; writes no file when the checkpoint's own
+  // weights are those.
   void write_kept(const std::filesystem::path& last, std::int64_t step) const;
 
-  // Keeps what write_kept() left in checkpoint `last`, of the best evaluation's step `best_step`; `parameters` are the
-  // weights of `last`, of `step`. Throws Error when the file is damaged.
+  // Restores what write_kept() left in checkpoint `last`, for the best evaluation's step `best_step`; `parameters` are
+  // the weights of `last`, of `step`. Throws Error when the file is damaged.
   void read_kept(const std::filesystem::path& last, const ParameterSet& parameters, std::int64_t step,
                  std::int64_t best_step);
 

@@ -70,7 +70,7 @@ void CarriedMemory::take(Examples examples, const LayerMemory& after) {
     const Tensor on_host = states.to(Device::cpu);
     for (std::size_t b = 0; b < examples.size(); ++b) {
       Left& left = taken_[{examples[b].epoch, examples[b].index + 1}];
-      if (&states == &after.states.front()) left.clear();  // of the same step, computed before
+      if (&states == &after.states.front()) left.clear();  // from an earlier computation of the same step
       left.push_back(copied_rows(on_host, after.offsets[b], after.offsets[b + 1] - after.offsets[b]));
     }
   }
@@ -97,7 +97,7 @@ void CarriedMemory::collect(Communicator& processes) {
   if (processes.size() > 1) exchange(processes, {}, true);
 }
 
-// Every process tells what it has and what it wants; then all know who sends what to whom, in the same order.
+// All processes exchange what they have and what they want; then all know who sends what to whom, in the same order.
 void CarriedMemory::exchange(Communicator& processes, std::span<const Place> wanted, bool all_to_first) {
   struct Entry {
     std::int64_t epoch, example, rank, layers, rows, columns;  // layers 0: wanted
@@ -111,7 +111,7 @@ void CarriedMemory::exchange(Communicator& processes, std::span<const Place> wan
   for (const Place& place : wanted) own.push_back({place.first, place.second, processes.rank(), 0, 0, 0});
   const std::vector<Entry> all = gather_values<Entry>(processes, own);
 
-  std::map<Place, Entry> holders;  // the first one: what several have is equal
+  std::map<Place, Entry> holders;  // the first one: copies in several processes are equal
   for (const Entry& entry : all) {
     if (entry.layers > 0) holders.emplace(entry.place(), entry);
   }
@@ -155,7 +155,7 @@ std::map<std::string, Tensor> CarriedMemory::tensors() const {
 void CarriedMemory::set_tensors(const std::map<std::string, Tensor>& tensors, const std::string& where) {
   left_.clear();
   taken_.clear();
-  std::map<Place, std::map<std::int64_t, Tensor>> layers;  // by number: names are sorted as words
+  std::map<Place, std::map<std::int64_t, Tensor>> layers;  // by number: names are sorted as text
   for (const auto& [name, tensor] : tensors) {
     std::int64_t numbers[3] = {};
     const char* at = name.data() + std::min(name.size(), std::string_view(kPrefix).size());

@@ -1,4 +1,4 @@
-// Every key of a run's configuration, as options and messages know it (run_config.h).
+// Every key of a run's configuration, for options and messages (run_config.h).
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace etc {
 
-// The first key of section model; it says which others there are.
+// The first key of section model; it determines which other keys the section has.
 struct ModelKindName {
   std::string kind;
 };
 const FieldList<ModelKindName>& model_kind_fields();
 
-// A key of section model as one kind of encoder declares it.
+// A key of section model as declared by one kind of encoder.
 struct KeyOfKind {
   std::string kind;
   Field field;
@@ -23,14 +23,14 @@ struct KeyOfKind {
 // One key of one section.
 struct ConfigKey {
   std::string section;
-  Field field;                        // where several kinds of encoders have it, the first one's
+  Field field;                        // if several kinds of encoders have it, the first one's
   bool decoding = false;              // of section task: kDecoding of tasks/task.h
-  std::vector<KeyOfKind> kinds = {};  // section model: of those that have it; none: it belongs to the section itself
+  std::vector<KeyOfKind> kinds = {};  // section model: the kinds that have it; none: the section itself has it
 
   std::string path() const { return section + "." + field.name; }
 };
 
-// All keys of all sections; section task holds those of every task there is, section model those of every kind.
+// All keys of all sections; section task holds the keys of all tasks, section model those of all kinds.
 const std::vector<ConfigKey>& config_keys();
 
 }  // namespace etc

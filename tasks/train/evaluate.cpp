@@ -18,7 +18,7 @@ namespace etc {
 
 data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens) {
   data::LoaderOptions options;
-  options.batch_examples = 64;  // read at once; the micro-batches decide about memory
+  options.batch_examples = 64;  // read at once; memory is limited by the micro-batches
   options.micro_batch_tokens = micro_batch_tokens;
   options.shuffle = false;
   options.epochs = 1;
@@ -148,7 +148,7 @@ class DatasetPredictor {
   std::int64_t done_ = 0;
 };
 
-// The memory of one pass in the place of the model's own, a run's say.
+// Replaces the model's own memory, such as that of a run, during one pass.
 class MemoryOfPass : NotCopied {
  public:
   explicit MemoryOfPass(TaskModel& model) : model_(model), before_(model.memory) { own_.serve(model); }
@@ -160,7 +160,8 @@ class MemoryOfPass : NotCopied {
   CarriedMemory own_;
 };
 
-// A text's segments wait for each other, so a model with memory is evaluated by the first process; the others wait for it.
+// A text's segments must be computed one after the other, so a model with memory is evaluated by the first process
+// alone; the others wait for it.
 bool first_alone(TaskModel& model, DatasetPass pass, Predictions* predictions) {
   Communicator& processes = *pass.processes;
   bool whole = true;
@@ -194,7 +195,7 @@ bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* pre
   data::LoaderOptions order =
       evaluation_order(evaluation_tokens(*model.config, model.task_section, reader, pass.micro_batch_tokens));
   order.batch_examples *= processes.size();
-  if (!processes.first()) {  // which decodes, and so reads everything
+  if (!processes.first()) {  // the first process decodes, and so reads everything
     order.rank = processes.rank();
     order.ranks = processes.size();
   }
@@ -209,11 +210,11 @@ bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* pre
 
 namespace {
 
-// Its examples would count twice.
+// Examples of a file named twice would count twice.
 void require_different_files(const std::vector<std::string>& files) {
   std::map<std::filesystem::path, std::string> seen;  // links followed
   for (const std::string& file : files) {
-    std::error_code unknown;  // whoever opens it says why
+    std::error_code unknown;  // the code that opens the file reports it
     const std::filesystem::path place = std::filesystem::weakly_canonical(file, unknown);
     if (unknown) continue;
     const auto [first, fresh] = seen.try_emplace(place, file);

@@ -1,5 +1,5 @@
-// An encoder of a model folder and the prepared data it is fed with, whether or not the folder has a task's head: what
-// `etc encode` and `etc analyze` run.
+// An encoder of a model folder and the prepared data it is fed with, whether or not the folder has a task's head: used
+// by `etc encode` and `etc analyze`.
 #pragma once
 
 #include <filesystem>
@@ -19,15 +19,15 @@ namespace etc {
 // Whether a model's config.json names a task.
 bool has_task(const Json& document);
 
-// What feeds data: the model's own task, or the data's task at its defaults when the model is an encoder alone. Throws
-// Error naming `where` when the model was trained for another task.
+// The task that feeds the data: the model's own task, or the data's task at its defaults when the model is an encoder
+// alone. Throws Error naming `where` when the model was trained for another task.
 std::unique_ptr<Task> feeding_task(const Json& document, const EncoderConfig& model, const std::string& task_of_data,
                                    const std::string& where);
 
 class FedEncoder : NotCopied {
  public:
   // Opens model and data; parameters have no values yet. Throws Error as the reader and the task do, and when the data
-  // are another task's, of another vocabulary, incomplete (unless allowed) or empty.
+  // are of another task or vocabulary, incomplete (unless allowed) or empty.
   FedEncoder(const std::vector<std::string>& files, const std::filesystem::path& folder, bool allow_incomplete);
 
   // Reads the weights and packs them for inference on a device.

@@ -15,11 +15,11 @@ std::string fault_text(const Error& error) {
   return text.starts_with("autograd: ") ? text.substr(10) : text;
 }
 
-// What check_finite found of weights and moments between the steps, where no operator is to blame.
+// The fault that check_finite found in weights and moments between the steps, where it is not due to an operator.
 std::string state_fault_text(const Error& error) {
   constexpr std::string_view kFound = "autograd: first bad operator: ";
   const std::string text = error.what();
-  if (!text.starts_with(kFound)) throw;  // they could not be read: the device was lost, say
+  if (!text.starts_with(kFound)) throw;  // they could not be read, for example because the device was lost
   return text.substr(kFound.size());
 }
 

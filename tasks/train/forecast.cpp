@@ -32,9 +32,9 @@ std::vector<MicroBatch> read_examples(const data::DatasetReader& reader,
   return micro_batches;
 }
 
-// What an example takes as the loader hands it out.
+// Bytes of an example as returned by the loader.
 std::int64_t bytes_of(const data::Example& example) {
-  constexpr std::int64_t kEach = 128;  // a node of the map, its name and malloc's own
+  constexpr std::int64_t kEach = 128;  // a node of the map, its name and malloc's overhead
   const auto of = [](const auto& value) -> std::int64_t {
     if constexpr (requires { value.size(); }) {
       const auto size = static_cast<std::int64_t>(value.size() * sizeof(value[0]));
@@ -52,16 +52,16 @@ std::int64_t bytes_of(const data::Example& example) {
   return bytes;
 }
 
-// How a batch is computed: so many micro-batches at most, by so many processes.
+// How a batch is computed: at most this many micro-batches, by this many processes.
 struct Sharing {
   std::int64_t micro_batches = 1;
   int processes = 1;
 };
 
-// What a process holds of the tree of gradients (optim/tree_sum.h).
+// Gradient sets that a process holds in the tree of gradients (optim/tree_sum.h).
 struct HeldSets {
   std::int64_t waiting = 0;  // at most, while micro-batches run
-  std::int64_t roots = 0;    // behind the last one
+  std::int64_t roots = 0;    // after the last one
 };
 
 HeldSets held_sets(const Sharing& sharing, int rank) {
@@ -77,7 +77,7 @@ HeldSets held_sets(const Sharing& sharing, int rank) {
   return held;
 }
 
-// The most of any process.
+// The maximum over all processes.
 std::int64_t waiting_sets(const Sharing& sharing) {
   std::int64_t most = 0;
   for (int rank = 0; rank < sharing.processes; ++rank) most = std::max(most, held_sets(sharing, rank).waiting);
@@ -91,7 +91,7 @@ void hold_set(const ParameterSet& parameters, std::vector<Tensor>& held) {
   }
 }
 
-// Numbers that this rank owns of parameters that have gradients.
+// Parameter elements owned by this rank, of parameters that have gradients.
 std::int64_t own_numbers(const ParameterSet& parameters, const Shards& shards, int rank) {
   std::int64_t numbers = 0;
   for (const NumberRange& stretch : shards.of(rank)) {
@@ -100,14 +100,14 @@ std::int64_t own_numbers(const ParameterSet& parameters, const Shards& shards, i
   return numbers;
 }
 
-// What the process that owns most keeps of the moments.
+// The moments kept by the process that owns the most.
 std::vector<Tensor> own_moments(const ParameterSet& parameters, const Shards& shards, int processes) {
   std::int64_t most = 0;
   for (int rank = 0; rank < processes; ++rank) most = std::max(most, own_numbers(parameters, shards, rank));
   return {Tensor::empty({most}, Purpose::moments), Tensor::empty({most}, Purpose::moments)};
 }
 
-// The peak of the sum over processes in the one that holds most: its roots, and its share of all others.
+// The peak of the sum over processes in the process that holds the most: its roots, and its share of all others.
 void count_sum(const ParameterSet& parameters, const Shards& shards, const Sharing& sharing) {
   if (sharing.processes == 1) return;
   std::int64_t roots = 0, most = 0;
@@ -138,7 +138,7 @@ data::LoaderOptions evaluation_of(const RunConfig& config, const data::DatasetRe
   return evaluation_order(evaluation_tokens(*config.model, config.task, reader, kEvaluationTokens));
 }
 
-// training: micro-batches as indices of examples, one of which has the peak.
+// training: micro-batches as indices of examples; one of them determines the peak.
 ProcessMemory forecast(const RunConfig& config, const RunData& data, Device device,
                        const std::vector<std::vector<std::int64_t>>& training_indices, const Sharing& sharing) {
   const std::vector<MicroBatch> training = read_examples(*data.train, training_indices);
@@ -155,13 +155,13 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     TaskModel model(*config.model, config.task);
     CarriedMemory full(*config.model);
     full.serve(model);
-    Tensor of_streams;  // what they leave in this step and left in the one before
+    Tensor of_streams;  // memory left in this step and in the one before
     if (model.memory != nullptr) {
       of_streams = Tensor::empty({2 * CarriedMemory::numbers_of(*config.model, config.training.batch_size)},
                                  Purpose::activations);
     }
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
-    train_on(model, training.front(), config);  // which parameters have gradients shows here
+    train_on(model, training.front(), config);  // after this it is known which parameters have gradients
     const Shards shards(model.parameters, sharing.processes, config.training.bucket_bytes);
     const std::vector<Tensor> moments = config.training.shard_moments && sharing.processes > 1
                                             ? own_moments(model.parameters, shards, sharing.processes)
@@ -202,13 +202,14 @@ std::int64_t bytes_of_computing() {
 
 void add_reading(ProcessMemory& memory, const data::DatasetReader& reader, const data::LoaderOptions& order,
                  const std::vector<MicroBatch>& some) {
-  // Blocks of the file that stay unpacked; buffers of their own.
+  // Decompressed blocks of the file that stay cached in buffers of their own.
   const std::int64_t blocks = reader.cache_growth();
   memory.buffers.at_peak[static_cast<std::size_t>(Purpose::data)] += blocks;
   memory.buffers.peak += blocks;
-  // Of every example its length and its place in the order of the epoch.
+  // For every example its length and its position in the order of the epoch.
   memory.beside += 2 * static_cast<std::int64_t>(sizeof(std::int64_t)) * reader.size();
-  // Batches that wait, the one being read and the one in use. Examples are as large as `some` are, by their tokens.
+  // Batches that are queued, the one being read and the one in use. Examples are assumed to be as large per token as
+  // `some`.
   const std::vector<std::int64_t> tokens = data::token_counts(reader);
   std::int64_t bytes = 0, tokens_of_some = 0;
   for (const MicroBatch& micro_batch : some) {

@@ -52,7 +52,7 @@ double deviation_of(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// One metric over runs; nothing when a run is nan: a median among them means nothing.
+// One metric over runs; NaN when a run's value is NaN, because a median would be meaningless.
 SettingMetric over_runs(const std::string& name, const std::vector<double>& values) {
   const bool meant = std::none_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
   return {name, meant ? median_of(values) : kNone, meant ? deviation_of(values) : kNone};
@@ -105,7 +105,7 @@ Json summary_json(const SettingSummary& summary) {
   return json;
 }
 
-// Settings hold commas where there are several axes, so they stand in quotes.
+// Settings contain commas when there are several axes, so they are quoted.
 std::string csv_of(const std::vector<GridRun>& runs, const std::vector<GridResult>& results) {
   std::vector<std::string> names;
   for (const GridResult& result : results) {
@@ -139,7 +139,7 @@ void write_results(const std::vector<GridRun>& runs, const std::vector<GridResul
   write_file_atomically(output / "grid.csv", csv_of(runs, results));
 }
 
-// Throws Error where the folder holds files and is none of a grid: it has neither results nor one of these runs.
+// Throws Error if the folder holds files but no grid: neither results nor one of these runs.
 void require_grid_folder(const std::vector<GridRun>& runs, const fs::path& output) {
   std::error_code none;
   if (!fs::exists(output) || fs::is_empty(output, none)) return;

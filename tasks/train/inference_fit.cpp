@@ -68,7 +68,7 @@ ProcessMemory InferenceFit::memory(const CountedCall& call) const {
     memory.buffers = loading;
     memory.beside = beside_;
   }
-  // What was loaded since this was made are weights, which the call has, too.
+  // Memory loaded since this object was made is weights, which the call counts, too.
   memory.buffers.peak += held_ - before;
   memory.buffers.at_peak[static_cast<std::size_t>(Purpose::weights)] += held_ - before;
   return memory;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPunkt = "punkt:";
 
-// preprocess_config: of the data. Empty setting: no files.
+// preprocess_config: of the data. An empty setting means no files.
 MoreFiles kept_tables(const std::string& setting, const Json& preprocess_config) {
   const Json of_data = preprocess_config.value("splitter", Json::object());
   const bool punkt = of_data.is_object() && of_data.value("name", "") == "punkt";

@@ -1,4 +1,5 @@
-// What a model folder keeps beside the weights, so that raw records can be read with it alone: vocabulary, Punkt tables.
+// Files that a model folder keeps beside the weights, so that the folder alone suffices to read raw records:
+// vocabulary, Punkt tables.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +11,13 @@
 
 namespace etc {
 
-// The files of every checkpoint of a run. The vocabulary, if there is one, is given to the task, and its name in the
-// folder noted in `identity`, the data's. Throws UsageError where the task needs a vocabulary and there is none, and on
-// tables for data that were not cut by Punkt; Error where vocabulary or tables are not those of the data. What the
-// model's folder will lack for raw records, the log says.
+// The additional files of every checkpoint of a run. The vocabulary, if any, is given to the task, and its name in the
+// folder is set in `identity` (the data's). Throws UsageError if the task needs a vocabulary and none is given, and for
+// tables with data that were not split by Punkt; Error if vocabulary or tables are not those of the data. Logs what the
+// model's folder will lack for raw records.
 MoreFiles files_to_keep(const RunConfig& config, Task& task, DataIdentity& identity);
 
-// "punkt:FOLDER" where the model folder keeps tables; else empty.
+// "punkt:FOLDER" if the model folder has Punkt tables; else empty.
 std::string splitter_in(const std::filesystem::path& folder);
 
 }  // namespace etc

@@ -1,4 +1,4 @@
-// What the losses of an optimiser batch are divided by.
+// Denominators of the losses of an optimiser batch.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace etc {
 
-// The denominator of each of the task's loss terms: what the examples of all processes count (Task::count), added in the
-// order of the examples. Known before the first micro-batch: then accumulating equals one big batch. A call of all
-// processes; batch: this one's share.
+// The denominator of each of the task's loss terms: the counts of the examples of all processes (Task::count), added in
+// the order of the examples. Known before the first micro-batch, so that gradient accumulation equals one big batch. A
+// collective call; batch: this process's share.
 std::vector<double> loss_counts(Communicator& processes, const Task& task, const data::LoadedBatch& batch);
 
 }  // namespace etc

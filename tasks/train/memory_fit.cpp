@@ -17,7 +17,7 @@ namespace etc {
 
 namespace {
 
-// Configuration, data and limit, with what every question about them needs.
+// Configuration, data and limit, with values that several questions about them need.
 class Fitting {
  public:
   Fitting(const RunConfig& config, Device device, std::int64_t limit)
@@ -54,7 +54,7 @@ class Fitting {
     return configured == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{configured, 1};
   }
 
-  // As configured, then halves of the run's largest, last the longest example.
+  // Micro-batch sizes to try: as configured, then halves of the run's largest, finally the longest example.
   std::vector<std::int64_t> micro_batches() const {
     const auto heaviest = data::heaviest_micro_batches(*data_.train, training_order(config_),
                                                        samples_to_look_at(config_.training, *data_.train, 1));
@@ -102,8 +102,8 @@ class Fitting {
   std::vector<std::int64_t> tokens_;  // long and global ones of each example
 };
 
-// Whether a limit may have led from the configuration to this choice: micro-batches become smaller only, and layers all
-// checkpointed. Where not, somebody wants another run.
+// Whether a limit may have led from the configuration to this choice: micro-batches only become smaller, and
+// checkpointing only extends to all layers. Otherwise the user wants a different run.
 bool may_be_chosen(const RunConfig& choice, const RunConfig& config) {
   const std::int64_t tokens = choice.training.micro_batch_tokens, period = choice.model->grad_checkpointing_period;
   const std::int64_t tokens_before = config.training.micro_batch_tokens;

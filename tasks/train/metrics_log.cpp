@@ -12,8 +12,8 @@ namespace etc {
 
 namespace {
 
-// Whole lines of metrics.jsonl up to and including `step`; a half-written last line (the process was killed) goes with
-// the rest. last: by kind, the last step among them.
+// Complete lines of metrics.jsonl up to and including `step`; an incomplete last line (the process was killed) is
+// dropped with the rest. last: by kind, the last step among them.
 std::string lines_until(const std::string& text, std::int64_t step, std::map<std::string, std::int64_t>& last) {
   std::istringstream stream(text);
   std::string kept, line;
@@ -30,7 +30,7 @@ std::string lines_until(const std::string& text, std::int64_t step, std::map<std
 
 }  // namespace
 
-// Drops what lies behind the step.
+// Drops lines after the step.
 std::filesystem::path MetricsLog::cut_lines(std::int64_t step) {
   if (std::filesystem::exists(path_)) write_file_atomically(path_, lines_until(read_file(path_), step, last_));
   return path_;
@@ -41,7 +41,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& folder, std::int64_t resumed
 
 void MetricsLog::add(std::int64_t step, const std::string& kind,
                      const std::vector<std::pair<std::string, double>>& values) {
-  // An evaluation that was logged behind the last checkpoint of its step is made again, with the same result.
+  // An evaluation logged after the last checkpoint of its step is repeated on resume, with the same result.
   if (const auto last = last_.find(kind); last != last_.end() && step <= last->second) return;
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   OrderedJson line = {{"step", step}, {"time", now}, {"kind", kind}};

@@ -1,8 +1,8 @@
 // The numbers of a run, written twice: metrics.jsonl (one JSON object per line) and TensorBoard events.
 //
 // Lines: {"step", "time" (seconds since 1970), "kind": "train" | "eval", then the values}. A resumed run first drops
-// the lines and events behind the step it resumes from, and an evaluation that is there already is not added again, so the
-// files read as if the run had never stopped.
+// the lines and events after the step it resumes from, and an evaluation already recorded is not added again, so the
+// files look as if the run had never stopped.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class MetricsLog {
  public:
   MetricsLog(const std::filesystem::path& folder, std::int64_t resumed_step);
 
-  // Not finite values become null in JSON. A disk that refuses is reported once; what it refuses is kept and written
-  // when there is room.
+  // Non-finite values become null in JSON. A full disk is reported once; lines that cannot be written are kept and
+  // written when there is room.
   void add(std::int64_t step, const std::string& kind, const std::vector<std::pair<std::string, double>>& values);
 
  private:
@@ -30,7 +30,7 @@ class MetricsLog {
 
   std::filesystem::path path_;
   TensorBoardWriter events_;
-  std::map<std::string, std::int64_t> last_;  // by kind, the last step of the lines that were there
+  std::map<std::string, std::int64_t> last_;  // by kind, the last step already recorded
   AppendedFile lines_;
   bool refused_ = false;
 };

@@ -21,8 +21,9 @@ namespace {
 
 const fs::path kTensorFile = "model.safetensors";
 
-// Whether a checkpoint may be one of this task. A converted one does not say; tensors named alike mean different things
-// in different tasks ("output_weights" in WikiHop and OpenKP), so one that says another task is not.
+// Whether a checkpoint may be of this task. A converted checkpoint names no task. Tensors with the same name mean
+// different things in different tasks ("output_weights" in WikiHop and OpenKP), so a checkpoint that names another task
+// does not count.
 bool may_be_same_task(const Json& config, const Json& task_section) {
   const std::string name = named_task(config);
   return name.empty() || name == task_name(task_section);
@@ -39,7 +40,7 @@ const FieldList<DataIdentity>& identity_fields() {
   return kFields;
 }
 
-// Whether the file's tensors are exactly the model's, by name: the same kind of head.
+// Whether the file's tensors have exactly the model's names: the same kind of head.
 bool same_tensors(const fs::path& file, const ParameterSet& parameters) {
   const TensorFileReader reader(file);
   return reader.entries().size() == parameters.all().size() &&
@@ -62,14 +63,14 @@ RowChoice position_rows(const EncoderConfig& from, const EncoderConfig& to) {
   };
 }
 
-// The value of a key of section `model`, for messages; attention by_radius is what it comes to.
+// The value of a key of section `model`, for messages; attention by_radius is shown as what it resolves to.
 std::string setting_text(const Json& model, const char* key) {
   const Json& value = model.at(key);
   if (value == "by_radius") return model.at("local_radius") == 0 ? "full" : "window";
   return value.is_string() ? value.get<std::string>() : json_line(value);
 }
 
-// Settings under which the same weights compute something else, though tensors of one may have the shapes of the other's
+// Warns of settings under which the same weights compute something else although tensors may have the same shapes
 // (Shaw's tables are as large as those of Huang's fourth method).
 void warn_of_other_settings(const EncoderConfig& source, const EncoderConfig& own) {
   const Json theirs = source.to_json(), ours = own.to_json();
@@ -80,7 +81,7 @@ void warn_of_other_settings(const EncoderConfig& source, const EncoderConfig& ow
   }
 }
 
-// What comes from a checkpoint with another head: the encoder, and these parameters of the head.
+// Describes what is taken from a checkpoint with another head: the encoder, and these parameters of the head.
 std::string taken_text(const ParameterSet& parameters, const std::vector<std::string>& of_head) {
   if (of_head.empty()) return "the encoder; this task's head starts fresh";
   std::vector<std::string> fresh;
@@ -152,7 +153,7 @@ LoadedModel open_model(const fs::path& folder, const ModelUse& use) {
          "the model has no task: expected a checkpoint of `etc train`, got an encoder alone "
          "(train a head with --init-from)");
   }
-  // The section is completed with defaults, so that a checkpoint of before a key was added still loads.
+  // The section is completed with defaults, so that checkpoints older than a key still load.
   Json complete = default_config(task_of_model);
   overlay_config(complete, Json{{"task", config["task"]}}, folder.string());
   for (const auto& [key, value] : use.task.items()) {
@@ -196,7 +197,7 @@ void require_vocabulary_of(const fs::path& checkpoint, const DataIdentity& data)
 void init_from_checkpoint(const fs::path& folder, TaskModel& model, bool resize_relative) {
   const Json config = read_model_config(folder);
   const ModelConfig source = read_encoder_config(folder);
-  warn_of_other_settings(*source, *model.config);  // first: where shapes differ, too, it says why
+  warn_of_other_settings(*source, *model.config);  // first, because it explains differing shapes
   const bool whole =
       may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
   load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder,

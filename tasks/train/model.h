@@ -23,21 +23,22 @@ struct TaskModel : NotCopied {
   std::unique_ptr<Task> task;
   ParameterSet parameters;
   std::unique_ptr<Encoder> encoder;
-  // Of the pass that runs: what every forward pass reads of earlier segments, and where it leaves its own. Null: none.
+  // For the current pass: memory of earlier segments that every forward pass reads, and where it stores its own. Null:
+  // none.
   CarriedMemory* memory = nullptr;
 
   // Parameters without values yet. task_section: complete, with name.
   TaskModel(const EncoderConfig& config, const Json& task_section);
 
-  // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head, all
-  // where the parameters are. Logits come to the host, where losses are computed and answers decoded.
+  // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head, all on the device of
+  // the parameters. Logits are copied to the host, where losses are computed and answers decoded.
   HeadOutput forward(Tape& tape, Examples examples, EncoderInput& input, const ForwardOptions& options);
 
-  // The same, logits left where they were computed.
+  // The same, but the logits stay where they were computed.
   HeadOutput forward_in_place(Tape& tape, Examples examples, EncoderInput& input, const ForwardOptions& options);
 };
 
-// What a checkpoint's config.json says beside the model: which data it was made from.
+// What a checkpoint's config.json records beside the model: which data it was made from.
 struct DataIdentity {
   std::string vocab_sha256;
   Json preprocess_config;
@@ -45,7 +46,7 @@ struct DataIdentity {
   std::string content_sha256 = {};  // of the training data; empty: not known
 
   static DataIdentity of(const data::DatasetInfo& info);
-  static DataIdentity of(const Json& document);  // a checkpoint's config.json; empty when it says nothing
+  static DataIdentity of(const Json& document);  // a checkpoint's config.json; empty when it has none of it
   Json to_json() const;
 };
 
@@ -65,31 +66,31 @@ Json checkpoint_config(const TaskModel& model, const DataIdentity& data);
 struct LoadedModel {
   std::unique_ptr<TaskModel> model;
   DataIdentity data;
-  std::filesystem::path vocab;  // given or kept in the folder; empty: neither
+  std::filesystem::path vocab;  // given, or kept in the folder; empty: neither
 };
 
-// How a model is used, beside what it was trained with.
+// How a loaded model is used, where that differs from its training.
 struct ModelUse {
   std::filesystem::path vocab;  // instead of the one kept in the folder; empty: that one
-  Json task = Json::object();   // keys of section task in the place of the checkpoint's
+  Json task = Json::object();   // keys of section task that replace the checkpoint's
 };
 LoadedModel load_model(const std::filesystem::path& folder, const ModelUse& use = {});
 
-// The same in two steps: all but the weights, then these.
+// The same in two steps: first everything but the weights, then the weights.
 LoadedModel open_model(const std::filesystem::path& folder, const ModelUse& use = {});
 void load_weights(const std::filesystem::path& folder, TaskModel& model);
 
-// Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's and those of heads of
-// pre-training that both have; what is not taken keeps its fresh values. Says so in the log, how the residual scores of
-// both compare, and which of relative_positions, attention, causal and hidden_act differ. resize_relative: tables of relative positions take the rows of the checkpoint's clip
-// (nn/resize_positions.h).
+// Initialises a new run from a checkpoint: all weights if the checkpoint has the same head; otherwise the encoder's and
+// those of pre-training heads that both have; other weights keep their fresh values. Logs this, how the residual scores
+// of both compare, and which of relative_positions, attention, causal and hidden_act differ. resize_relative: converts
+// tables of relative positions from the checkpoint's clip to the model's (nn/resize_positions.h).
 void init_from_checkpoint(const std::filesystem::path& folder, TaskModel& model, bool resize_relative = false);
 
-// Throws Error when the checkpoint was made with another vocabulary than the data to train on. One that does not know
-// its vocabulary causes a warning.
+// Throws Error when the checkpoint was made with another vocabulary than the training data. Warns if the checkpoint
+// does not name its vocabulary.
 void require_vocabulary_of(const std::filesystem::path& checkpoint, const DataIdentity& data);
 
-// Says in the log that data of any vocabulary are taken, because the model in this folder names none.
+// Warns that data of any vocabulary are accepted because the model in this folder names none.
 void warn_unknown_vocabulary(const std::filesystem::path& folder);
 
 // "off", "running sum" or "running mean", and the types if not all.

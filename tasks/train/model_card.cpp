@@ -22,7 +22,7 @@ std::int64_t numbers_of(const ParameterSet& parameters) {
   return numbers;
 }
 
-// A line of the table of data; "" where there are none.
+// A line of the table of data; "" if there are no such data.
 std::string data_line(const char* use, const std::shared_ptr<const data::DatasetReader>& reader) {
   if (!reader) return "";
   const data::DatasetInfo& info = reader->info();

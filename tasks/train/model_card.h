@@ -1,4 +1,4 @@
-// README.md of a run's best checkpoint: what the model is, what it was made from, how good it is, how it is used.
+// README.md of a run's best checkpoint: what the model is, the data it was trained on, its metrics and its usage.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace etc {
 
-// Markdown behind a front matter, as the model hubs read it. Of equal runs the same bytes: no date, host or folder.
+// Markdown with front matter in the format of model hubs. Equal runs give the same bytes: no date, host or folder.
 //   step, metrics  of the evaluation that chose the checkpoint; no metrics: there was none
 std::string model_card(const RunConfig& config, const TaskModel& model, const RunData& data, std::int64_t step,
                        const Metrics& metrics);

@@ -1,4 +1,4 @@
-// A run that goes on with more steps than it was started with.
+// Resuming a run with more steps than it was started with.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace etc {
 
-// Whether as many evaluations in a row brought no better result as training.early_stopping bears.
+// Whether the number of successive evaluations without a better result has reached training.early_stopping.
 bool stops_early(const TrainingConfig& training, const RunProgress& progress);
 
-// Whether the run of checkpoint `last`, so far as `done` says, may go on with the steps of `config`; says in the log what
-// that means. Where the rates of the steps done do not depend on the number of steps, the run has the bits of one that was
-// started so. Throws Error where there are fewer steps than the run was started with, and where there are more but the run
-// has stopped early. train: its data.
+// Checks that the run of checkpoint `last`, whose progress is `done`, may continue with the steps of `config`, and logs
+// the consequences. If the rates of the steps done do not depend on the number of steps, the run is bit for bit one
+// that was started with the new number. Throws Error if there are fewer steps than the run was started with, or more
+// steps but the run has stopped early. train: its data.
 void take_more_steps(const std::filesystem::path& last, const RunConfig& config, const data::DatasetReader& train,
                      const RunProgress& done);
 

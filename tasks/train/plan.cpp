@@ -23,7 +23,7 @@ std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::
   return reader;
 }
 
-// Rows of the table of positions that one side of an input needs.
+// Rows of the position table that the long or global side of an input needs.
 std::int64_t rows_needed(const std::vector<std::int64_t>& offsets, const std::vector<std::int32_t>& positions) {
   std::int64_t rows = 0;
   for (const std::int32_t position : positions) rows = std::max<std::int64_t>(rows, position + 1);
@@ -32,7 +32,8 @@ std::int64_t rows_needed(const std::vector<std::int64_t>& offsets, const std::ve
   return rows;
 }
 
-// The example that is longest in the class is fed to see what the model would get: some tasks feed less than they store.
+// Feeds the longest example of the align class to see what the model would get: some tasks feed fewer tokens than they
+// store.
 void require_position_rows(const EncoderConfig& model, const data::DatasetReader& reader, const Task& task,
                            const std::string& where) {
   const std::int64_t rows = model.max_absolute_position_embeddings;
@@ -60,14 +61,14 @@ void require_position_rows(const EncoderConfig& model, const data::DatasetReader
   }
 }
 
-// A key that only these schedules have.
+// Checks a key that only these schedules have.
 void require_schedule(const TrainingConfig& training, const char* key, std::vector<std::string> names) {
   if (std::find(names.begin(), names.end(), training.schedule) != names.end()) return;
   fail_usage("config", "training.{}: a key of schedule {}, and this run's is {}", key, fmt::join(names, " and "),
              training.schedule);
 }
 
-// A key that says something only beside another one.
+// Checks a key that has an effect only together with another one.
 void require_companion(bool given, const char* key, bool has_companion, const char* companion) {
   if (given && !has_companion) fail_usage("config", "training.{}: expected {} beside it", key, companion);
 }
@@ -215,7 +216,7 @@ Plan make_plan(const RunConfig& config, const data::DatasetReader& train) {
 
 std::int64_t samples_to_look_at(const TrainingConfig& training, const data::DatasetReader& train, std::int64_t steps) {
   if (training.tokens_per_batch > 0) return train.size();  // every epoch has the same batches
-  constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
+  constexpr std::int64_t kSamples = 20'000'000;  // half a second; micro-batches beyond them are rarely heavier
   return std::min(steps, kSamples / training.batch_size + 1) * training.batch_size;
 }
 

@@ -1,4 +1,4 @@
-// A trained model that from now on only runs: its dense layers packed, in the number type asked for.
+// A trained model prepared for inference only: its dense layers are packed, in the requested number type.
 #pragma once
 
 #include "etc_core/base/compute_type.h"
@@ -6,16 +6,16 @@
 
 namespace etc {
 
-// A task whose head has dense layers to pack, as the encoder has; heads of other tasks compute in fp32.
+// A task whose head, like the encoder, has dense layers to pack; heads of other tasks compute in fp32.
 class PacksHead {
  public:
   virtual ~PacksHead() = default;
-  // As Encoder::release_kernels, for the head.
+  // The counterpart of Encoder::release_kernels for the head.
   virtual void release_head(ComputeType compute) = 0;
 };
 
-// Encoder and head. Before predictions are started: what they read of the head is packed, too. Throws Error as
-// Encoder::release_kernels.
+// For encoder and head. Call before predictions are started, because the parts of the head that they read are packed,
+// too. Throws Error as Encoder::release_kernels.
 void release_kernels(TaskModel& model, InferenceTypes types);
 
 }  // namespace etc

@@ -16,12 +16,12 @@ namespace etc {
 
 namespace {
 
-// Whether a configuration of the section's keys has this one: keys of other tasks and kinds of encoders it has not.
+// Whether the configuration has this key; it lacks keys of other tasks and kinds of encoders.
 bool has_key(const Json& config, const ConfigKey& key) {
   return config.contains(key.section) && config[key.section].contains(key.field.name);
 }
 
-// The key as the given configuration knows it, or a UsageError that names the nearest one.
+// The key as declared for the given configuration, or a UsageError that names the nearest one.
 const ConfigKey& find_key(const Json& config, const std::string& section, const std::string& key,
                           const std::string& where) {
   std::vector<std::string> paths;
@@ -38,7 +38,7 @@ const ConfigKey& find_key(const Json& config, const std::string& section, const 
   fail_usage(where, "unknown key {}.{}{}", section, key, suggestion(section + "." + key, paths));
 }
 
-// A member of the section's struct: of the options, else of the file; empty: neither says it.
+// A member of the section's struct: from the options, else from the file; empty if neither has it.
 template <typename Struct>
 std::string first_of(const Json& options, const Json& file, const char* section, const FieldList<Struct>& fields,
                      std::string Struct::*member, const std::string& where) {
@@ -252,7 +252,7 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
   if (const std::int64_t period = config.model->grad_checkpointing_period; period < 0) {
     fail_usage("config", "model.grad_checkpointing_period: expected an integer of at least 0, got {}", period);
   }
-  SaveSchedule(config.training.save_every);  // an error here rather than in the run
+  SaveSchedule(config.training.save_every);  // report an error here rather than during the run
   if (config.training.resize_relative && config.training.init_from.empty()) {
     fail_usage("config",
                "training.resize_relative: expected init_from beside it, whose tables are to be cut or extended");
@@ -262,7 +262,7 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
 
 namespace {
 
-// A model that was not told how many tokens it knows knows those of the run's vocabulary.
+// If the model's vocab_size is not given, it is the size of the run's vocabulary.
 void take_vocabulary_size(Json& config) {
   Json& size = config["model"]["vocab_size"];
   if (size != 0) return;

@@ -1,8 +1,9 @@
 // The configuration of a run: sections model, task, data, training; from a file, overridden by options.
 //
-// A configuration is a JSON object of sections of keys, each declared in one list (base/fields.h): the fields of
-// the model's kind, the task's keys, data_fields(), training_fields(). Defaults come from there; a file overwrites keys, then options do.
-// Every key is at the same time the option --key-with-dashes. Unknown keys and values of another type are UsageErrors.
+// A configuration is a JSON object of sections of keys, each declared in one list (base/fields.h): the fields of the
+// model's kind, the task's keys, data_fields(), training_fields(). The lists give the defaults; a file overrides them,
+// and options override both. Every key is also the option --key-with-dashes. Unknown keys and values of another type
+// are UsageErrors.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +20,19 @@
 
 namespace etc {
 
-// Of --allow-incomplete, in every command that has it.
+// Help of --allow-incomplete, for every command that has it.
 inline constexpr const char* kAllowIncompleteHelp =
     "take prepared data although a raw file of theirs could not be read to its end";
 
-// More than any machine has processors: a number beyond it is mistyped, and each thread takes memory.
+// More than any machine has processors: a larger number is a typing error, and each thread takes memory.
 inline constexpr std::int64_t kMostThreads = 4096;
 
 struct DataConfig {
   std::vector<std::string> train;  // HDF5 files, shards of one data set
   std::vector<std::string> eval;   // none: no evaluation; `best` is then the last checkpoint
   std::string vocab;               // the data's vocabulary, kept with the model; may be empty
-  std::string splitter;  // "punkt:FOLDER": the tables the data were cut with, kept with the model; may be empty
-  bool allow_incomplete = false;  // take data whose raw input could not be read to its end
+  std::string splitter;            // "punkt:FOLDER": tables the data were split with, kept with the model; may be empty
+  bool allow_incomplete = false;   // accept data whose raw input could not be read to its end
 };
 
 struct TrainingConfig {
@@ -74,9 +75,10 @@ struct TrainingConfig {
 const FieldList<DataConfig>& data_fields();
 const FieldList<TrainingConfig>& training_fields();
 
-// Field::mark of a key of section `training` that may change when a run is resumed: its bits do not depend on it.
+// Field::mark of a key of section `training` that may change when a run is resumed, because the bits do not depend on
+// it.
 inline constexpr int kMayChange = 1;
-// Of one that may grow (more_steps.h).
+// Field::mark of a key that may grow (more_steps.h).
 inline constexpr int kMayGrow = 2;
 
 struct RunConfig {
@@ -88,21 +90,21 @@ struct RunConfig {
   Json to_json() const;  // all four sections, every key
 };
 
-// The path as it is found from every folder; an empty one stays empty.
+// The path made absolute, valid from every folder; an empty one stays empty.
 std::string absolute_path(const std::string& path);
 
-// `config` with all its paths absolute: what a run keeps, which may be resumed from another folder.
+// `config` with all its paths absolute. Runs keep this form because they may be resumed from another folder.
 RunConfig with_absolute_paths(RunConfig config);
 
-// Throws UsageError at the first path, made absolute, that is not UTF-8: configurations are JSON, which holds no such text,
-// and the path would be lost.
+// Throws UsageError at the first path, made absolute, that is not UTF-8: JSON cannot represent it, so the path would be
+// lost.
 void require_paths_in_utf8(const RunConfig& config);
 
-// Throws Error at the first path of section data where nothing is, saying what was tried and how to tell where it is;
-// `where`: the configuration that names them. For a run that goes on: its data may have moved.
+// Throws Error at the first path of section data that does not exist, naming the paths tried and the option to set;
+// `where`: the configuration that names them. For a resumed run, whose data may have moved.
 void require_data_files(const DataConfig& data, const std::string& where);
 
-// The JSON value an option's words mean: numbers, true/false, "none" for an absent optional number, one word per list
+// The JSON value of an option's words: numbers, true/false, "none" for an absent optional number, one word per list
 // entry. Throws UsageError naming the option.
 Json option_value(const Field& key, const std::vector<std::string>& words);
 
@@ -110,20 +112,21 @@ Json option_value(const Field& key, const std::vector<std::string>& words);
 // section.key (did you mean …?)" or "…: section.key: expected …, got …".
 void overlay_config(Json& config, const Json& changes, const std::string& where);
 
-// The task that a configuration or a checkpoint's config.json names; "" when it names none.
+// The task named by a configuration or a checkpoint's config.json; "" when it names none.
 std::string named_task(const Json& config);
 
-// Every section at its defaults, for a task and a kind of encoder. Throws UsageError on names there are none of.
+// Every section at its defaults, for a task and a kind of encoder. Throws UsageError on unknown names.
 Json default_config(const std::string& task, const std::string& kind = "etc");
 
 // The typed configuration of a complete, checked JSON configuration. Validates ranges: throws UsageError.
 RunConfig run_config_from_json(const Json& json, const std::string& where);
 
-// What a checkpoint folder says of the model: keys of section model.
+// Reads the keys of section model of a checkpoint folder.
 using CheckpointModel = std::function<Json(const std::filesystem::path& folder)>;
 
-// The whole way: defaults ← checkpoint of training.init_from ← file (may be absent) ← options. The task's name comes
-// from options, else from the file; so does the kind of model, else it is the checkpoint's, else "etc". checkpoint: null: it says nothing of the model.
+// The complete resolution: defaults ← checkpoint of training.init_from ← file (may be absent) ← options. The task's
+// name comes from options, else from the file. The kind of model comes from options, else from the file, else from the
+// checkpoint, else it is "etc". checkpoint: null: the checkpoint does not describe the model.
 RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const Json& options,
                          const CheckpointModel& checkpoint);
 

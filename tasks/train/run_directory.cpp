@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kLockName = "lock";
 
-// Before the lock is taken, which makes a file in the folder.
+// Called before the lock is taken, because that creates a file in the folder.
 const fs::path& own_folder(const fs::path& folder) {
   make_folders(follow_links(folder), folder);
   if (!is_run_folder(folder) && !fs::is_empty(folder)) {
@@ -47,7 +47,7 @@ RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)), lock_(
 void RunDirectory::require_present() const {
   struct stat status {};
   const bool there = ::stat(folder_.c_str(), &status) == 0;
-  // A file system that does not answer now is for those who write to report; it may come back.
+  // If the file system does not answer now, leave the report to the code that writes; it may recover.
   if (!there && errno != ENOENT && errno != ENOTDIR) return;
   if (there && status.st_dev == device_ && status.st_ino == inode_) return;
   fail(folder_.string(), "the run's folder is gone: it was {} while the run was at work",
@@ -55,7 +55,7 @@ void RunDirectory::require_present() const {
 }
 
 std::vector<fs::path> files_of_run(const fs::path& folder) {
-  std::error_code none;  // yet
+  std::error_code none;  // the folder may not exist yet
   std::vector<fs::path> files, checkpoints{folder / "best", folder / "last"};
   for (const char* name : {kLockName, "config.json", "log.txt", "metrics.jsonl"}) files.push_back(folder / name);
   for (const auto& entry : fs::directory_iterator(folder, none)) {

@@ -21,8 +21,7 @@ std::string kept_name(std::int64_t step) {
   return fmt::format("step_{:08}", step);
 }
 
-// Steps whose weights are kept in a folder, rising. Folders that are named otherwise, or hold no weights, are somebody
-// else's.
+// Steps whose weights are kept in a folder, ascending. Folders with other names, or without weights, are foreign.
 std::vector<std::int64_t> kept_steps(const fs::path& kept) {
   constexpr std::string_view kBefore = "step_";
   std::vector<std::int64_t> steps;
@@ -36,7 +35,7 @@ std::vector<std::int64_t> kept_steps(const fs::path& kept) {
   return steps;
 }
 
-// Removes what keep() wrote, and the folder unless somebody put other files there.
+// Removes what keep() wrote, and the folder unless it contains foreign files.
 void remove_kept(const fs::path& folder, const MoreFiles& files) {
   for (const auto& [name, content] : files) fs::remove(folder / name);
   for (const char* name : {kWeightsFile, kConfigFile}) fs::remove(folder / name);
@@ -81,12 +80,12 @@ void RunRecord::keep(const ParameterSet& parameters, std::int64_t step, std::int
   try {
     save_model(kept / kept_name(step), config_, parameters, files_);
     std::vector<std::int64_t> steps = kept_steps(kept);
-    // What lies behind this step is of a run that got farther before it was killed: it is written again.
+    // Later steps were kept by a run that was killed after them; the resumed run writes them again.
     std::erase_if(steps, [&](std::int64_t other) { return other > step; });
     for (std::int64_t i = 0; i + most < std::ssize(steps); ++i) {
       remove_kept(kept / kept_name(steps[static_cast<std::size_t>(i)]), files_);
     }
-  } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
+  } catch (const std::runtime_error& error) {  // Error, or an exception of std::filesystem
     log::warn("the weights of step {} are not kept: {}", step, error.what());
   }
 }
@@ -106,7 +105,7 @@ void RunRecord::save(const ParameterSet& parameters, const std::map<std::string,
     saved_step_ = progress.step;
     saved_evaluation_ = progress.evaluated_step;
     saved_ = true;
-  } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
+  } catch (const std::runtime_error& error) {  // Error, or an exception of std::filesystem
     saved_ = false;
     log::warn("step {} not saved, {}: {}", progress.step, saved_text(), error.what());
   }

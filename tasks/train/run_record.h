@@ -1,7 +1,7 @@
-// What one process keeps of a run on disk: its folder, log, metrics and checkpoints.
+// The on-disk record of a run, kept by one process: its folder, log, metrics and checkpoints.
 //
-// Of several processes the first one has a record; the others need no folder. A disk that is full or read-only does not
-// end a run that may still find room later; the checkpoint before stays.
+// With several processes the first one has a record; the others need no folder. A full or read-only disk does not end a
+// run, because space may become free later; the previous checkpoint stays.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace etc {
 
 class RunRecord {
  public:
-  // Takes the folder (run_directory.h); every message goes to its log as well from now on. `config` and `files` are
-  // those of every checkpoint and must outlive this.
+  // Locks the folder (run_directory.h); from now on every message also goes to its log. `config` and `files` are those
+  // of every checkpoint and must outlive this.
   RunRecord(const std::filesystem::path& folder, const Json& config, const MoreFiles& files);
 
   std::filesystem::path last() const { return run_ / "last"; }
@@ -33,10 +33,10 @@ class RunRecord {
   const std::filesystem::path& folder() const { return run_.path(); }
   bool has_checkpoint() const { return std::filesystem::exists(last()); }
 
-  // The run goes on from checkpoint `last`, whose weights are `parameters`.
+  // The run resumes from checkpoint `last`, whose weights are `parameters`.
   void take_up(const RunProgress& progress, const ParameterSet& parameters);
 
-  // The run begins or goes on at this step, with this resolved configuration.
+  // The run starts or resumes at this step, with this resolved configuration.
   void start(const Json& resolved_config, std::int64_t step);
 
   // A line of the metrics. Throws Error when the folder is gone.
@@ -45,22 +45,21 @@ class RunRecord {
   // An evaluation was the best so far.
   void take_best(const ParameterSet& parameters, std::int64_t step, const std::string& card);
 
-  // The weights as model folder kept/step_<step>, of which only the newest `most` stay. What the disk refuses is told in the
-  // log.
+  // Saves the weights as model folder kept/step_<step>, of which only the newest `most` stay. Write errors are logged.
   void keep(const ParameterSet& parameters, std::int64_t step, std::int64_t most);
 
   // Whether save() would write: something happened since the last time.
   bool wants_save(const RunProgress& progress);
 
-  // Checkpoint `last`. What the disk refuses is told in the log.
+  // Saves checkpoint `last`. Write errors are logged.
   void save(const ParameterSet& parameters, const std::map<std::string, Tensor>& tensors, RunProgress& progress,
             const Json& identity);
 
-  // Throws Error unless the checkpoints hold all of the run. The second: when it was stopped by this signal.
+  // Throws Error unless the checkpoints hold the complete run. The second function is for a run stopped by this signal.
   void require_saved(const RunProgress& progress) const;
   void require_stopped_sound(const RunProgress& progress, const std::string& signal) const;
 
-  // The step of checkpoint `last`; -1: there is none. The second: for messages.
+  // The step of checkpoint `last`; -1: there is none. The text is for messages.
   std::int64_t saved_step() const { return saved_step_; }
   std::string saved_text() const;
 

@@ -24,7 +24,7 @@ constexpr const char* kIdentityKey = "identity";
 constexpr const char* kDeviceKey = "device";  // of section `machine`
 constexpr const char* kHost = "cpu";
 
-// The progress as it is stored: what is no plain number, as JSON.
+// The progress as stored: members that are not plain numbers are JSON.
 struct StoredProgress : RunProgress {
   std::int64_t samples = 0;
   Json results;  // of `best`: (name, value) in their order, NaN as null
@@ -92,10 +92,11 @@ RunProgress stored_progress(const TensorFileReader& state) {
   }
 }
 
-// What runs did that do not say: keys of section `training` came with the default that changes nothing. Null where nobody can know: with which version of program and libraries an older run
-// was started, and whether AMX multiplied in it. Such a run is refused. It was started with another build than this
-// one, which writes those down, and a resumed run promises its bits; whoever does without them starts a run of its own
-// from the older one's weights.
+// Values of entries that older runs did not record. Keys of section `training` were introduced with a default that
+// changes nothing. Null if the value cannot be known: the versions of program and libraries that an older run was
+// started with, and whether AMX was used. Resuming such a run is refused, because it was started with another build
+// than this one, which records the versions, and a resumed run guarantees its bits; to continue without this guarantee,
+// start a new run from the older one's weights.
 Json before_it_was_written(const std::string& section, const std::string& key) {
   if (section == "machine" && key == kDeviceKey) return kHost;
   const Field* field = section == "training" ? training_fields().find(key) : nullptr;
@@ -107,8 +108,8 @@ bool may_grow(const std::string& section, const std::string& key) {
   return field != nullptr && field->mark == kMayGrow;
 }
 
-// Runs of before paths were made absolute hold the word of the command line, which meant a place in the folder of then.
-// Nobody reads it any more once there is a checkpoint to resume from.
+// Runs older than absolute paths hold the path from the command line, relative to the working directory of that time.
+// It is not read any more once there is a checkpoint to resume from.
 Json settled(const std::string& key, const Json& value) {
   return key == "init_from" && value.is_string() ? Json(absolute_path(value.get<std::string>())) : value;
 }

@@ -1,8 +1,7 @@
-// Everything a run needs, beside the weights, to go on with the same bits: state.safetensors of checkpoint `last`.
+// Everything a run needs, besides the weights, to resume with the same bits: state.safetensors of checkpoint `last`.
 //
-// Moments are tensors; counters and the identity of the run are JSON text in the file's metadata. A run goes on only
-// where every bit would come out the same: same configuration, data, vocabulary, instruction set, program and
-// libraries.
+// Moments are tensors; counters and the identity of the run are JSON text in the file's metadata. A run is resumed only
+// if every bit would come out the same: same configuration, data, vocabulary, instruction set, program and libraries.
 #pragma once
 
 #include <cstdint>
@@ -27,28 +26,28 @@ namespace etc {
 
 struct RunProgress {
   std::int64_t step = 0;               // updates made
-  data::LoaderPosition loader;         // behind the last batch used
+  data::LoaderPosition loader;         // after the last batch used
   std::int64_t evaluated_step = 0;     // of the last evaluation
   std::int64_t best_step = 0;          // of the best one; 0: none yet
   Metrics best;                        // its results
-  bool best_saved = true;              // in checkpoint `best`; else its weights are in `last` (BestCheckpoint)
+  bool best_saved = true;              // in checkpoint `best`; otherwise its weights are in `last` (BestCheckpoint)
   std::int64_t stale_evaluations = 0;  // evaluations since the best
   double last_loss = 0;                // of the last step
   double loss_sum = 0;                 // of the steps since the last line of the metrics
   std::int64_t loss_steps = 0;
 };
 
-// What must not change between the parts of one run: the resolved configuration (without what has no influence on the
-// weights: threads, how often is logged and saved, when to stop early, where the data lies), the content of the data, the vocabulary, the
-// instruction set, the device, the program's version and those of the libraries that compute; for bf16 on the CPU,
-// whether AMX multiplies. config.training.compute must be settled (plan.h).
+// What must not change between the parts of one run: the resolved configuration (without settings that do not affect
+// the weights: threads, intervals of logging and saving, early stopping, location of the data), the content of the
+// data, the vocabulary, the instruction set, the device, the versions of the program and of the libraries that compute;
+// for bf16 on the CPU, whether AMX is used. config.training.compute must be settled (plan.h).
 Json run_identity(const RunConfig& config, const OpenedDevice& device);
 
 // Throws Error "<where>: cannot be resumed: <what>: the run was started with …, now it is …" at the first difference.
-// What the stored identity, of an older program, does not say counts as a difference, unless it can be known.
+// An entry missing in the stored identity of an older program counts as a difference, unless its value is known.
 void require_same_run(const Json& stored, const Json& now, const std::string& where);
 
-// What checkpoint `last` holds.
+// The content of checkpoint `last`.
 struct RunState {
   const Json& config;  // of every checkpoint
   const ParameterSet& parameters;
@@ -59,25 +58,25 @@ struct RunState {
   const Json& identity;
 };
 
-// Replaces checkpoint `folder` with all of it, in one step.
+// Replaces checkpoint `folder` atomically.
 void save_run(const std::filesystem::path& folder, const RunState& state);
 
-// What goes on with a run, beside its progress.
+// The parts of a run that are restored on resume, besides its progress.
 struct RunParts {
   ParameterSet& parameters;
   Optimizer& optimizer;
-  CarriedMemory& memory;  // of the first process alone
+  CarriedMemory& memory;  // used in the first process only
 };
 
-// Fills weights, moments, the optimizer's count of updates and memory; returns the progress. A call of all processes, of
-// which the first reads the folder. Throws Error when the run is another one or a file is damaged.
+// Restores weights, moments, the optimiser's update count and memory; returns the progress. A collective call; only the
+// first process reads the folder. Throws Error when the checkpoint belongs to another run or a file is damaged.
 RunProgress load_run(const std::filesystem::path& folder, const RunParts& parts, const Json& identity,
                      Communicator& processes = one_process());
 
-// What the run of a checkpoint was started with, as run_identity() has it. Throws Error as load_run.
+// The identity (run_identity()) with which the run of a checkpoint was started. Throws Error as load_run.
 Json read_run_identity(const std::filesystem::path& folder);
 
-// How far the run of a checkpoint is, without its weights. Throws Error as load_run.
+// The progress of the run of a checkpoint, without its weights. Throws Error as load_run.
 RunProgress read_run_progress(const std::filesystem::path& folder);
 
 }  // namespace etc

@@ -1,4 +1,4 @@
-// When a run saves what it goes on from: every so many steps, or after so much time.
+// When a run saves its checkpoint `last`: after a number of steps, or after an interval of time.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,12 @@ namespace etc {
 
 class SaveSchedule {
  public:
-  // save_every: steps, an integer from 1 on, or a time as base/duration.h has it, "15min". Throws UsageError on others.
+  // save_every: a number of steps from 1 on, or a time as in base/duration.h, "15min". Throws UsageError for other
+  // values.
   explicit SaveSchedule(const Json& save_every);
 
-  // Whether to save now, `step` steps being done; time counts from the last such answer on. A call of all processes, which
-  // get the first one's answer.
+  // Whether to save now, after `step` steps; time is measured since this last returned true. A collective call: all
+  // processes get the answer of the first one.
   bool due(std::int64_t step, Communicator& processes);
 
  private:

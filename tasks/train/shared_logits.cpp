@@ -8,7 +8,7 @@ namespace etc {
 
 namespace {
 
-// Rank of a variable that is not there.
+// Rank of an undefined variable.
 constexpr std::int64_t kUndefined = -1;
 
 void append_numbers(std::string& bytes, const void* numbers, std::size_t size) {

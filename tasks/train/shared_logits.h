@@ -1,4 +1,4 @@
-// Logits as bytes, on their way from the process that computed them to the one that decodes them.
+// Serialised logits, sent from the process that computed them to the one that decodes them.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace etc {
 
-// Logits on the host, behind what is there; bit by bit.
+// Appends logits on the host to the bytes, bit by bit.
 void append_logits(std::string& bytes, const HeadOutput& logits);
 
-// The logits that begin at `at`, which is moved behind them.
+// Reads the logits that begin at `at`, and moves `at` past them.
 HeadOutput take_logits(const std::string& bytes, std::size_t& at);
 
 }  // namespace etc

@@ -38,7 +38,7 @@ std::map<std::string, Tensor> share_tensors(Communicator& processes, std::map<st
 
 Metrics share_metrics(Communicator& processes, const Metrics& own) {
   if (processes.size() == 1) return own;
-  std::string bytes;  // of every metric its value, its name, a zero
+  std::string bytes;  // for every metric its value, its name, and a zero byte
   for (const auto& [name, value] : own) {
     bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
     bytes += name + '\0';

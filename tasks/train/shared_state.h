@@ -1,5 +1,5 @@
-// What the first process read from a run's folder or a checkpoint, in every process: the others need no such folder.
-// Calls of all processes.
+// Broadcasts what the first process read from a run's folder or a checkpoint, so that the other processes need no such
+// folder. Collective calls.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace etc {
 
-// Values on the host; the same parameters everywhere.
+// Values are on the host; all processes have the same parameters.
 void share_parameters(Communicator& processes, ParameterSet& parameters);
 
 // The first process's tensors, by name.

@@ -9,7 +9,7 @@ namespace etc {
 
 namespace {
 
-// Of neighbouring leaves: sums of complete subtrees (tree_sum.h).
+// Number of roots over neighbouring leaves: sums of complete subtrees (tree_sum.h).
 std::int64_t roots_over(const data::Share& leaves) {
   const auto nothing = [](char, char) { return '\0'; };
   TreeSum<char, decltype(nothing)> tree(nothing);

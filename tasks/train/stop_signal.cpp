@@ -8,7 +8,7 @@ namespace etc {
 
 namespace {
 
-constexpr int kRequest = -1;  // no signal's number
+constexpr int kRequest = -1;  // not a signal number
 volatile std::sig_atomic_t received = 0;
 struct sigaction before_int, before_term, before_hangup;
 
@@ -33,7 +33,7 @@ StopSignal::StopSignal() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags =
-      static_cast<int>(SA_RESETHAND) | SA_RESTART | SA_ONSTACK;  // the second signal finds the default action
+      static_cast<int>(SA_RESETHAND) | SA_RESTART | SA_ONSTACK;  // the second signal has the default action
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before_int);
   sigaction(SIGTERM, &action, &before_term);

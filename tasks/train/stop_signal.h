@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP as a request that the loop asks about, so that a run ends between two steps with
+// Turns SIGINT, SIGTERM and SIGHUP into a flag that the loop checks, so that a run ends between two steps with
 // everything saved.
 #pragma once
 
@@ -12,13 +12,14 @@ namespace etc {
 class Communicator;
 
 // While one exists, the first SIGINT, SIGTERM or SIGHUP only sets a flag. A second SIGINT or SIGTERM ends the process
-// at once, as usual; a second SIGHUP does not, since a terminal that closes may send two. Where SIGHUP is ignored
-// (nohup) it stays ignored. Once one was received, so is SIGPIPE: whoever read the messages may have got the signal as
-// well.
+// at once, as usual; a second SIGHUP does not, since a closing terminal may send two. If SIGHUP is ignored (nohup), it
+// stays ignored. Once a signal was received, SIGPIPE is ignored as well: the reader of the messages may have received
+// the same signal and ended.
 class StopSignal : NotCopied {
  public:
   StopSignal();
-  // The handlers of before; after a signal, not a request, SIGHUP and SIGPIPE stay harmless, for the process is clearing up to end.
+  // Restores the previous handlers. After a signal (but not a request) SIGHUP and SIGPIPE stay ignored, because the
+  // process is shutting down.
   ~StopSignal();
 
   static void request();  // as a signal would, from any thread; only while one exists
@@ -26,16 +27,16 @@ class StopSignal : NotCopied {
   static const char* name();  // "SIGINT", "SIGTERM", "SIGHUP", "the caller"
 };
 
-// Throws Interrupted(message) after a stop signal; where there are several processes an Error, for the others must hear of
-// it, and who is not stopped waits for this one.
+// Throws Interrupted(message) after a stop signal. With several processes throws an Error instead, because the others
+// must be told, and those that got no signal wait for this one.
 void stop_if_told(const Communicator& processes, const std::string& message);
 
-// While one exists, writing to a pipe that nobody reads any more is an error of that writing, not the end of the
-// process: for work that goes on, or is saved first, when whoever read its messages is gone.
+// While one exists, writing to a pipe without a reader is a write error instead of the end of the process: for work
+// that continues, or is saved first, after the reader of its messages has ended.
 class BrokenPipeIgnored : NotCopied {
  public:
   BrokenPipeIgnored();
-  ~BrokenPipeIgnored();  // as before, but after a stop signal
+  ~BrokenPipeIgnored();  // restores the previous handler, except after a stop signal
 
  private:
   struct sigaction before_ {};

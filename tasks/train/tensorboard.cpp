@@ -50,8 +50,8 @@ std::string event_start(double wall_time, std::int64_t step) {
   return event;
 }
 
-// Calls visit(record, its event) for the whole records, whose lengths and checksums hold, up to the first that is not;
-// returns the bytes they take.
+// Calls visit(record, its event) for the intact records (correct lengths and checksums) up to the first one that is
+// not; returns the bytes they take.
 template <typename Visit>
 std::size_t for_each_record(std::string_view bytes, const Visit& visit) {
   constexpr std::size_t kLength = 8, kHeader = 12, kFooter = 4;
@@ -71,7 +71,7 @@ std::size_t for_each_record(std::string_view bytes, const Visit& visit) {
   return at;
 }
 
-// Of an event that begins as event_start() writes it; another one counts as step 0, which nothing cuts.
+// The step of an event that begins as event_start() writes it; any other event counts as step 0, which is never cut.
 std::int64_t step_of(std::string_view event) {
   constexpr std::size_t kStepKey = 9;
   if (event.size() <= kStepKey || event[0] != '\x09' || event[kStepKey] != '\x10') return 0;
@@ -94,8 +94,8 @@ std::int64_t seconds_of(const fs::path& file) {
   return std::strtoll(file.filename().string().c_str() + kFilePrefix.size(), nullptr, 10);
 }
 
-// Of a file behind those: readers take them in the order of their names, so a clock that stands or was put back must
-// not decide.
+// Name of the next file. Readers take the files in the order of their names, so a clock that stands still or was set
+// back must not determine the order.
 std::string next_name(const std::vector<fs::path>& older) {
   auto seconds = static_cast<std::int64_t>(std::time(nullptr));
   for (const fs::path& file : older) seconds = std::max(seconds, seconds_of(file) + 1);

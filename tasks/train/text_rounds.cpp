@@ -10,7 +10,7 @@ namespace {
 
 using Rounds = std::vector<std::vector<std::size_t>>;
 
-// Whether the rounds, one after the other, are the examples in their order.
+// Whether the concatenated rounds are the examples in their order.
 bool in_order(const Rounds& rounds) {
   std::size_t next = 0;
   for (const auto& round : rounds) {
@@ -21,7 +21,7 @@ bool in_order(const Rounds& rounds) {
   return true;
 }
 
-// Rows of the head's outputs, put where their example has its own among all.
+// Collects rows of the head's outputs at the position of their example among all.
 class GatheredRows {
  public:
   explicit GatheredRows(const EncoderInput& all) : offsets_(all.long_offsets) {}

@@ -1,4 +1,4 @@
-// Segments of texts evaluated by a model with memory, those of several texts side by side.
+// Evaluation of texts by a model with memory: segments of several texts are computed together.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,15 @@
 
 namespace etc {
 
-// Which of these consecutive examples of a data set are computed together, as places among them: a segment of each text
-// in a round, a text's segments in their order, in consecutive rounds. The first text, which may go on from examples
-// before these, begins in the first round; the last one, which may go on behind them, ends in the last.
+// Groups these consecutive examples of a data set into rounds that are computed together, as indices among them: a
+// round holds at most one segment of each text, and a text's segments are in order in consecutive rounds. The first
+// text, which may continue examples before these, starts in the first round; the last one, which may continue after
+// them, ends in the last round.
 std::vector<std::vector<std::size_t>> text_rounds(const Task& task, Examples examples);
 
-// Predicts them in these rounds and adds them to the predictions in their own order: an example's bits are those of one
-// example at a time. Needs a model that carries memory, and a task whose head has a row for each token of an example.
-// Cost beside the passes: where texts run side by side, a copy of the head's output.
+// Predicts the examples in these rounds and adds them to the predictions in their own order. An example's bits are
+// those of one example at a time. Needs a model that carries memory, and a task whose head has a row for each token of
+// an example. Cost beside the passes: a copy of the head's output if several texts are computed together.
 void predict_texts(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions);
 
 }  // namespace etc

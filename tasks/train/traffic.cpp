@@ -14,7 +14,7 @@ void Traffic::log(std::int64_t steps) const {
   };
   const Sent own{static_cast<double>(processes_.bytes_sent() - bytes_), processes_.seconds() - seconds_};
   Sent all;
-  double most = 0;  // that one of them sent
+  double most = 0;  // sent by one of them
   for (const Sent& each : gather_values<Sent>(processes_, {&own, 1})) {
     all.bytes += each.bytes;
     most = std::max(most, each.bytes);

@@ -1,4 +1,4 @@
-// What several processes sent each other in a run, for its log.
+// Statistics for the log: what the processes of a run sent each other.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace etc {
 
 class Traffic {
  public:
-  // From now on.
+  // Counts from construction on.
   explicit Traffic(Communicator& processes)
       : processes_(processes), bytes_(processes.bytes_sent()), seconds_(processes.seconds()) {}
 
-  // Says how many bytes all sent in one of so many steps, and how long the process that waited longest was at it. A call
-  // of all processes; one alone says nothing.
+  // Logs how many bytes all processes sent per step, averaged over `steps`, and the communication time of the process
+  // that waited longest. A collective call; a single process logs nothing.
   void log(std::int64_t steps) const;
 
  private:
@@ -24,7 +24,7 @@ class Traffic {
   double seconds_;
 };
 
-// Says how many processes share the work, and how; nothing of one process.
+// Logs how many processes share the work, and how; a single process logs nothing.
 void log_division(const Division& division, bool divided_moments);
 
 }  // namespace etc

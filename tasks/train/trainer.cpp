@@ -1,8 +1,8 @@
-// The loop of every task: batch → feed → encoder → head → loss → backward → clip → step → evaluate → save.
+// The training loop of every task: batch → feed → encoder → head → loss → backward → clip → step → evaluate → save.
 //
-// The invariant to remember: what a run computes is a function of its identity (run_state.h) and the step alone. All
-// state that outlives a step is in the weights, the optimiser's moments, the memory of streams and RunProgress, and all
-// are saved together; so a run that was killed goes on with the same bits.
+// Invariant: what a run computes is a function only of its identity (run_state.h) and the step. All state that outlives
+// a step is in the weights, the optimiser's moments, the memory of streams and RunProgress, which are all saved
+// together; so a killed run resumes with the same bits.
 #include "tasks/train/trainer.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ class Trainer {
   SaveSchedule save_schedule_{training_.save_every};
   MoreFiles model_files_;  // of every checkpoint: the vocabulary
   Json checkpoint_config_, identity_;
-  Shards shards_;  // who adds gradients, and who updates with divided moments
+  Shards shards_;  // owners of gradient sums, and of updates with sharded moments
   Division division_{processes_, shards_};
   Optimizer optimizer_;
   ProcessSum sum_;
@@ -100,13 +100,13 @@ class Trainer {
   RunProgress progress_;               // the same in every process
   std::unique_ptr<RunRecord> record_;  // null: not the first process
 
-  // Since the last line of the metrics; not part of the run's state.
+  // Since the last line of the metrics; not part of the run's saved state.
   Clock::time_point speed_start_ = Clock::now();
   std::int64_t speed_examples_ = 0, speed_tokens_ = 0;
   std::int64_t samples_ = 0;  // used so far
 };
 
-// Whatever can be wrong with configuration and data shows here, before the run's folder is touched.
+// All errors of configuration and data are found here, before the run's folder is touched.
 Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output, Communicator& processes)
     : config_(config),
       device_(device),
@@ -139,7 +139,7 @@ TrainReport Trainer::run() {
                                from_first(processes_, record_ ? record_->saved_text() : "")));
   } catch (const sparse::ScoresOutOfRange& error) {
     const std::string text = fmt::format("train: step {}: {}", progress_.step, error.what());
-    // Of several processes one may meet it alone, while the others wait for its gradients: the end of all.
+    // With several processes only one may have found it, while the others wait for its gradients: end all of them.
     if (processes_.size() > 1) throw Error(text);
     throw Diverged(text);
   }
@@ -151,7 +151,7 @@ TrainReport Trainer::run_steps() {
     log::warn("training.early_stopping: {} changes nothing without --eval-data", training_.early_stopping);
   }
   log_forecast(config_, data_, device_.device, plan_.total_steps, processes_.size());
-  memory_ledger::reset_peak();  // what is told of the run is not what the process took before
+  memory_ledger::reset_peak();  // the peak reported for the run excludes earlier memory of the process
   start_or_resume();
   const StopSignal listening;
   const BrokenPipeIgnored speaking_to_nobody;
@@ -211,15 +211,15 @@ TrainReport Trainer::run_steps() {
 // ---- One step. ----
 
 void Trainer::step(const data::LoadedBatch& batch) {
-  // 1. What segments go on from, and what the losses are divided by.
+  // 1. Get the memory that segments continue from, and the denominators of the losses.
   if (model_.memory != nullptr) memory_.fetch(processes_, *model_.task, batch.micro_batches);
   const std::vector<double> counts = loss_counts(processes_, *model_.task, batch);
-  // 2. Gradients of every micro-batch, each in one of the processes, added as one tree.
+  // 2. Compute gradients of every micro-batch, each in one of the processes, and add them as one tree.
   const double loss = compute(batch, counts);
-  GradientSet sum = sum_.finish();  // whatever the loss is: they are on their way
+  GradientSet sum = sum_.finish();  // even if the loss is not finite: gradients are being sent
   if (!std::isfinite(loss)) replay(batch, counts, fmt::format("loss is {}", loss));
   put_gradients(model_.parameters, std::move(sum));
-  // 3. Nothing that is not finite may reach weights or moments: they would never recover.
+  // 3. No non-finite value may reach weights or moments: they would never recover.
   const std::vector<ParamRef> parameters = param_refs(model_.parameters);
   const double norm = global_norm(parameters, divided_moments());
   if (!std::isfinite(norm)) replay(batch, counts, fmt::format("gradient norm is {}", norm));
@@ -237,8 +237,8 @@ void Trainer::step(const data::LoadedBatch& batch) {
   if (progress_.step % training_.log_every == 0 || progress_.step == plan_.total_steps) log_step(norm, rate);
 }
 
-// Loss of the batch, added in the order of the micro-batches up to the first sum that is no number; their gradients go
-// to the sum, of several processes already while the backward pass is running.
+// Loss of the batch, added in the order of the micro-batches up to the first non-finite sum. Their gradients are added
+// to the sum, with several processes already while the backward pass is running.
 double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> counts) {
   struct Result {
     double loss = 0;
@@ -269,7 +269,7 @@ double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> 
   return loss;
 }
 
-// What the first process sets, of the batch's first micro-batch, all take over.
+// What the first process sets from the batch's first micro-batch is broadcast to all.
 void Trainer::take_first_batch(const data::LoadedBatch& batch) {
   const auto* const task = dynamic_cast<const SetsWeightsFromData*>(model_.task.get());
   if (task == nullptr || progress_.step > 0 || !training_.init_from.empty()) return;
@@ -283,7 +283,7 @@ void Trainer::take_first_batch(const data::LoadedBatch& batch) {
   if (any_of(processes_, !text.empty())) share_parameters(processes_, model_.parameters);
 }
 
-// Loss of one micro-batch; adds nothing to older gradients, there are none.
+// Loss of one micro-batch. Gradients are written, not accumulated: there are no older ones.
 double Trainer::forward_backward(Examples examples, std::span<const double> counts, Tape& tape) {
   EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
   speed_tokens_ += input.long_tokens() + input.global_tokens();
@@ -303,7 +303,7 @@ void Trainer::update(std::span<const ParamRef> parameters, double rate, double g
   spread(division_, updated);
 }
 
-// The step once more, this time looking at every result.
+// Repeats the step with every result checked.
 void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what) {
   const auto pass = [&](Examples examples, Tape& tape) { forward_backward(examples, counts, tape); };
   throw_first_fault(processes_, model_.parameters, batch, pass, progress_.step, what);
@@ -311,7 +311,7 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
 
 // ---- Around the steps. ----
 
-// The run's data; for a new run those that fit the checkpoint it starts from.
+// The run's data; for a new run they must fit the checkpoint it starts from.
 RunData Trainer::open_data(const fs::path& output) const {
   RunData data = open_run_data(config_.data, *model_.task);
   if (processes_.first() && !training_.init_from.empty() && !fs::exists(output / "last")) {
@@ -321,15 +321,15 @@ RunData Trainer::open_data(const fs::path& output) const {
   return data;
 }
 
-// The vocabulary, if there is one, goes to the task and into every checkpoint: the model can then be used without
-// asking where it is.
+// The vocabulary, if any, is given to the task and stored in every checkpoint, so that the model can be used without
+// naming its vocabulary.
 DataIdentity Trainer::take_vocabulary() {
   DataIdentity identity = DataIdentity::of(data_.train->info());
   model_files_ = files_to_keep(config_, *model_.task, identity);
   return identity;
 }
 
-// The first process reads; the others get what it has read.
+// The first process reads; the others receive what it has read.
 void Trainer::start_or_resume() {
   if (any_of(processes_, record_ && record_->has_checkpoint())) {
     const fs::path last = record_ ? record_->last() : fs::path();
@@ -383,13 +383,13 @@ void Trainer::log_step(double norm, double rate) {
   speed_examples_ = speed_tokens_ = 0;
 }
 
-// The best checkpoint so far is kept by the task's main metric; the first of equal ones stays.
+// The best checkpoint so far is chosen by the task's main metric; among equal ones the first stays.
 void Trainer::evaluate() {
   require_sound_weights(model_.parameters, progress_.step);
   const auto predictions = record_ ? model_.task->start_predictions({}) : nullptr;
   const DatasetPass pass{data_.eval, files_text(config_.data.eval), "evaluate", kEvaluationTokens, &processes_};
   if (!predict_dataset(model_, pass, predictions.get())) {
-    stop_on_signal();  // the evaluation is made again by the run that goes on
+    stop_on_signal();  // the resumed run repeats the evaluation
   }
   const Metrics result = share_metrics(processes_, predictions ? predictions->metrics() : Metrics());
   if (result.empty()) fail(files_text(config_.data.eval), "no example has a label: expected data with answers");
@@ -420,7 +420,7 @@ void Trainer::save() {
   if (record_) record_->save(model_.parameters, tensors, progress_, identity_);
 }
 
-// All stop when one was told to.
+// All processes stop when one was told to.
 void Trainer::stop_on_signal() {
   std::string signal;
   for (const std::string& each : processes_.gather(StopSignal::requested() ? StopSignal::name() : "")) {
@@ -439,7 +439,7 @@ void Trainer::stop_on_signal() {
 
 TrainReport train(const RunConfig& config, const fs::path& output, Communicator& processes) {
   const OpenedDevice device = prepare_machine(config.training);
-  // What `auto` means is the first process's to say; the others' devices must offer it.
+  // The first process determines the meaning of `auto`; the devices of the others must support it.
   RunConfig settled = processes.first() ? settle_compute(config, device.device, output) : config;
   settled.training.compute = from_first(processes, settled.training.compute);
   if (!processes.first()) settled = settle_compute(settled, device.device, {});

@@ -12,7 +12,7 @@ namespace etc::translation {
 
 namespace {
 
-// N-grams of one order. Words have one blank between them, so that an n-gram is a stretch of the text.
+// N-grams of one order. Words are separated by single blanks, so an n-gram is a substring of the text.
 using Ngrams = std::unordered_map<std::string_view, std::int64_t>;
 
 struct Segment {
@@ -151,13 +151,13 @@ Bleu bleu_of(const BleuCounts& sums, const BleuOptions& options) {
   if (std::all_of(sums.matches.begin(), sums.matches.end(), [](std::int64_t count) { return count == 0; })) return bleu;
   const double value = smooth_value(options);
   std::size_t orders = bleu.precisions.size();
-  double halvings = 1;  // of exponential smoothing
+  double halvings = 1;  // for exponential smoothing
   for (std::size_t n = 0; n < bleu.precisions.size(); ++n) {
     if (options.smoothing == Smoothing::add_k && n > 0) {
       bleu.matches[n] += value;
       bleu.totals[n] += value;
     }
-    if (bleu.totals[n] == 0) break;  // its precision stays 0, and so does the score unless the order is effective
+    if (bleu.totals[n] == 0) break;  // precision stays 0, and so does the score without effective order
     if (options.effective_order) orders = n + 1;
     if (bleu.matches[n] > 0) {
       bleu.precisions[n] = 100 * bleu.matches[n] / bleu.totals[n];

@@ -1,7 +1,7 @@
 // Corpus BLEU as sacreBLEU 2 computes it (translation 10.2).
 //
-// What a segment adds to the corpus is kept apart from the score of the sums, so that a bootstrap scores resampled
-// corpora without counting again (bootstrap.h).
+// Counting a segment is separate from scoring the sums, so that a bootstrap can score resampled corpora without counting
+// again (bootstrap.h).
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ struct BleuOptions {
   BleuWords words = BleuWords::rules_13a;
   bool lower_case = false;
   Smoothing smoothing = Smoothing::exponential;
-  double smooth_value = 0;  // of floor and add_k; 0: 0.1 and 1
+  double smooth_value = 0;  // for floor and add_k; 0: their defaults, 0.1 and 1
   bool effective_order = false;
   std::int64_t max_order = 4;
   // As in the published evaluation of section 10.1: a reference's word <unk> matches nothing.
   bool unknown_never_matches = false;
 };
 
-// Counts of a segment, or sums of several. One entry per n-gram order.
+// Counts of a segment, or sums over several segments. One entry per n-gram order.
 struct BleuCounts {
   explicit BleuCounts(std::int64_t max_order)
       : matches(static_cast<std::size_t>(max_order)), totals(static_cast<std::size_t>(max_order)) {}
   void add(const BleuCounts& other);
 
-  std::int64_t system_length = 0, reference_length = 0;  // words; of several references the closest one's
+  std::int64_t system_length = 0, reference_length = 0;  // words; with several references, of the closest in length
   std::vector<std::int64_t> matches, totals;             // n-grams; matches are clipped
 };
 
@@ -40,20 +40,20 @@ struct Bleu {
   double score = 0;                     // percent
   double brevity_penalty = 0;           // 0 … 1
   std::vector<double> precisions;       // percent, smoothed
-  std::vector<double> matches, totals;  // with what add_k adds
+  std::vector<double> matches, totals;  // including the additions of add_k
   std::int64_t system_length = 0, reference_length = 0;
 };
 
-// A segment's words as BLEU sees them, with one blank between them.
+// A segment's words after BLEU's tokenisation, separated by single blanks.
 std::string bleu_words(std::string_view segment, const BleuOptions& options);
 
-// Counts of one segment against its references, all cut by bleu_words(). At least one reference. Of references equally
-// close in length the shorter one's length counts.
+// Counts of one segment against its references, all tokenised by bleu_words(). At least one reference. If two references
+// are equally close in length, the shorter length counts.
 BleuCounts count_segment(std::string_view hypothesis, std::span<const std::string> references,
                          const BleuOptions& options);
 
-// Counts of every segment. references[r][i] belongs to hypothesis i. Throws Error naming both counts where a set of
-// references has another length, and where there is none.
+// Counts of every segment. references[r][i] belongs to hypothesis i. Throws Error naming both counts if a set of references
+// has another length, and if there is no set.
 std::vector<BleuCounts> count_segments(std::span<const std::string> hypotheses,
                                        std::span<const std::vector<std::string>> references,
                                        const BleuOptions& options);
@@ -65,7 +65,7 @@ Bleu bleu_of(const BleuCounts& sums, const BleuOptions& options);
 Bleu corpus_bleu(std::span<const std::string> hypotheses, std::span<const std::vector<std::string>> references,
                  const BleuOptions& options);
 
-// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:etc-0.1.0"; version: what stands behind the last colon.
+// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:etc-0.1.0"; version: the text after the last colon.
 std::string bleu_signature(const BleuOptions& options, std::size_t references, const std::string& version);
 
 }  // namespace etc::translation

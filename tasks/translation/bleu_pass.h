@@ -1,4 +1,4 @@
-// BLEU of a model on prepared pairs: its own translations of the sources, against the targets' lines (translation 8 and 10).
+// BLEU of a model on prepared pairs: its own translations of the sources against the raw target lines (translation 8, 10).
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace etc::translation {
 
-// The translations of sources that are encoded, [S, H], by the decoder's search with `beam` hypotheses. They have at most
-// 1.2·S + 10 pieces, which ends those of a model that has not learned to end them.
+// Translations of encoded sources [S, H] by beam search with `beam` hypotheses. They have at most 1.2·S + 10 pieces, which
+// bounds the translations of a model that has not learned to predict </s>.
 std::vector<std::vector<Hypothesis>> searched_translations(Seq2SeqDecoder& decoder,
                                                            const std::vector<std::int64_t>& source_offsets,
                                                            const Tensor& encoder_states, std::int64_t beam,
@@ -23,13 +23,13 @@ std::vector<std::vector<Hypothesis>> searched_translations(Seq2SeqDecoder& decod
 
 class BleuPass {
  public:
-  // keys: bleu_beam and how BLEU is counted. Throws Error where the vocabulary lacks special pieces.
+  // keys: bleu_beam and the options of BLEU. Throws Error if the vocabulary lacks special pieces.
   BleuPass(Seq2SeqDecoder& decoder, std::shared_ptr<const data::Tokenizer> tokenizer, const TaskKeys& keys);
 
-  // encoder_states [S, H] of the examples' sources, on the host. Throws Error on an example without the line of its target.
+  // encoder_states [S, H] of the examples' sources, on the host. Throws Error on an example without its raw target line.
   void add(Examples examples, const std::vector<std::int64_t>& source_offsets, const Tensor& encoder_states);
 
-  // {"bleu": percent}; none without an example.
+  // {"bleu": percent}; empty without an example.
   Metrics metrics() const;
 
  private:

@@ -33,7 +33,7 @@ double resampled_difference(std::span<const BleuCounts> system, std::span<const 
   return bleu_of(sums, options).score - bleu_of(baseline_sums, options).score;
 }
 
-// The value below which the share `share` of sorted values lies.
+// The quantile `share` of sorted values.
 double quantile(const std::vector<double>& sorted, double share) {
   const auto last = static_cast<double>(sorted.size() - 1);
   return sorted[static_cast<std::size_t>(std::lround(share * last))];

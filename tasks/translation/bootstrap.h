@@ -16,16 +16,17 @@ struct BootstrapOptions {
 
 struct PairedBootstrap {
   double system = 0, baseline = 0;  // BLEU of all segments, percent
-  // Of the difference system − baseline over the resamples: its mean and the bounds that 2.5 % lie below and above.
+  // The difference system − baseline over the resamples: its mean and its 2.5 % and 97.5 % quantiles.
   double mean_difference = 0, low_difference = 0, high_difference = 0;
-  double wins = 0;  // share of the resamples where the system is better
-  // (1 + resamples whose difference departs from the mean by more than the real one departs from 0) / (1 + resamples)
+  double wins = 0;  // share of the resamples in which the system is better
+  // (1 + number of resamples whose difference deviates from the mean by more than the real one deviates from 0) /
+  // (1 + resamples)
   double p_value = 1;
 };
 
-// Each resample draws as many segments as there are, with replacement, the same for both systems: segment `draw` of
-// resample r is a function of (seed, r, draw) alone. counts of both: of count_segments(), with equal options. Throws
-// Error when the two have different numbers of segments or none. Equal numbers for any count of threads.
+// Each resample draws, with replacement, as many segments as the corpus has, the same ones for both systems: segment `draw`
+// of resample r is a function of (seed, r, draw) alone. system, baseline: results of count_segments() with equal options.
+// Throws Error when they have different numbers of segments or none. Same results for any thread count.
 PairedBootstrap paired_bootstrap(std::span<const BleuCounts> system, std::span<const BleuCounts> baseline,
                                  const BleuOptions& options, const BootstrapOptions& bootstrap);
 

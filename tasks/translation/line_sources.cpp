@@ -11,7 +11,7 @@ namespace etc::translation {
 
 namespace {
 
-// Beyond them nothing else can be meant, and scores of long translations would come to 0 or be infinite.
+// Larger penalties make no sense, and scores of long translations would become 0 or infinite.
 constexpr double kMostPenalty = 10, kMostUnknown = 1000;
 
 }  // namespace
@@ -44,7 +44,7 @@ const FieldList<TranslatorOptions>& translator_options() {
 TranslatorOptions read_translator_options(const Json& given) {
   constexpr const char* kWhere = "etc translate";
   TranslatorOptions options = translator_options().read(given, kWhere, "--");
-  // With --max-len-a the room depends on the line.
+  // With --max-len-a the maximum length depends on the line.
   const bool fixed = options.max_len_a == 0 && options.max_len_b < options.limit;
   const std::int64_t most = fixed ? options.max_len_b : options.limit - 1;
   if (options.min_len > most) {

@@ -1,4 +1,4 @@
-// Lines of text as what is translated, with the options of `etc translate` (translation 8, 14).
+// Converts lines of text to sources for translation, with the options of `etc translate` (translation 8, 14).
 #pragma once
 
 #include <memory>
@@ -16,19 +16,19 @@ struct TranslatorOptions : SearchOptions {
 };
 
 const FieldList<TranslatorOptions>& translator_options();
-// given: keys with another value than their default. Throws UsageError on values outside their ranges, and on translations
-// that would have to be longer than they may be.
+// given: keys whose value is not the default. Throws UsageError on values outside their ranges, and if the minimum length of
+// translations exceeds the maximum.
 TranslatorOptions read_translator_options(const Json& given);
 
-// Counts the pieces of all lines so far.
+// Reads sources and counts the pieces of all lines so far.
 class LineSources {
  public:
   LineSources(std::shared_ptr<const data::Tokenizer> tokenizer, const TranslatorOptions& options)
       : tokenizer_(std::move(tokenizer)), options_(options) {}
 
-  // The pieces of each line and its prefix; none of a line without a word, and of one that is not UTF-8, which the log
-  // says. Throws Error naming a line of more pieces than options.limit, </s> counted, unless it is to be cut, and one whose
-  // prefix is not UTF-8, has special pieces, or is longer than a translation may be.
+  // The pieces of each line and its prefix; empty for a line without a word and for one that is not UTF-8, which is logged.
+  // Throws Error naming a line with more pieces than options.limit, </s> included, unless truncation is set, and a line
+  // whose prefix is not UTF-8, has special pieces, or is longer than a translation may be.
   std::vector<TranslationSource> read(std::span<const SourceLine> lines, std::int64_t first_line);
 
   std::int64_t pieces() const { return pieces_; }  // without </s>

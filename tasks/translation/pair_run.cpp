@@ -18,13 +18,13 @@ namespace {
 
 using prepare::Counts;
 
-// A target that is read only once, hashed on the way.
+// A target that is read only once and hashed while it is read.
 class TargetStream : NotCopied {
  public:
   explicit TargetStream(const std::filesystem::path& path) : stream_(path) { stream_.hash_into(hash_); }
 
   data::ByteStream& stream() { return stream_; }
-  // Reads what is left of it.
+  // Reads the rest of it.
   void finish(data::SourceFile& source) {
     stream_.read_rest();
     source.bytes = stream_.position();
@@ -39,7 +39,7 @@ class TargetStream : NotCopied {
 // The preparation of one pair of files.
 class FilePair final : public prepare::Preparation {
  public:
-  // stream: of the target; null: a file, which every walk opens.
+  // stream: the target's stream; null: the target is a file, which every pass opens.
   FilePair(const prepare::Preparation& all, std::optional<std::filesystem::path> target, data::ByteStream* stream)
       : all_(all), target_(std::move(target)), target_stream_(stream) {}
 
@@ -76,7 +76,7 @@ class PairRun final : public prepare::PartedRun {
     return {preparation_, options_.targets[i], target};
   }
 
-  // Null: there is none, or a file.
+  // Null: the target is missing or a file.
   data::SourceFile* target_source(std::size_t i) {
     return options_.targets.empty() ? nullptr : stream_source(options_.inputs.size() + i);
   }
@@ -104,7 +104,7 @@ class PairRun final : public prepare::PartedRun {
 
   void help_with(std::size_t i) override { prepare::help_over_file(pair(i), options_.inputs[i], *options_.processes); }
 
-  // Numbered over all files.
+  // Records are numbered over all files.
   void take_record(prepare::PassRecord& record, std::size_t file, data::DatasetWriter& writer, Counts& counts,
                    prepare::InputFaults& rows) {
     prepare::Converted& converted = record.converted;

@@ -1,4 +1,4 @@
-// The run of a translation's preparation: all pairs of files from front to back.
+// The run of a translation preparation: all pairs of files in order.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace etc::translation {
 
-// options.inputs and options.targets line by line through preparation.convert_record() into the data set. Ids are
-// numbered over all files; references stay out of split train. unknown_id: of <unk>, whose share is reported. Keeps the
-// promises of prepare::run.
+// Converts options.inputs and options.targets line by line by preparation.convert_record() into the data set. Ids are
+// numbered over all files; split train gets no references. unknown_id: id of <unk>, whose share is reported. The contract of
+// prepare::run applies.
 prepare::Counts run_pairs(const prepare::Preparation& preparation, const prepare::RunOptions& options,
                           std::int64_t unknown_id);
 

@@ -40,7 +40,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
 struct TranslationPreparation::Side {
   std::string_view line;
   std::vector<std::int64_t> ids;  // without </s>
-  std::int64_t words = 0;         // 0: nobody asks
+  std::int64_t words = 0;         // 0: not needed
 };
 
 TranslationPreparation::TranslationPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
@@ -56,7 +56,7 @@ const data::Schema& TranslationPreparation::schema() const {
 
 Json TranslationPreparation::preprocess_config() const {
   Json stored = prepare_settings().to_json(config_);
-  stored.erase("learned_words");  // of learning alone: the vocabulary knows
+  stored.erase("learned_words");  // used for learning only; the vocabulary stores it
   stored.update({{"do_lower_case", tokenizer_->lower_case()}, {"special_ids", json_of(special_)}});
   return stored;
 }
@@ -78,7 +78,7 @@ TranslationPreparation::Side TranslationPreparation::read_side(std::string_view 
   return side;
 }
 
-// The rules of sections 4 and 14. A pair has one reason to be left out, the first.
+// The rules of sections 4 and 14. A pair is dropped for the first reason that applies.
 void TranslationPreparation::filter(Side& source, const std::optional<Side>& target, prepare::FaultList& faults) const {
   const std::int64_t most = config_.max_positions - 1;  // without </s>
   for (const Side* side : {&std::as_const(source), target ? &*target : nullptr}) {

@@ -19,7 +19,7 @@ namespace etc::translation {
 
 class TranslationPreparation : public prepare::Preparation, public prepare::WholeRun {
  public:
-  // labels: required for train and dev, whose pairs are dropped where a side is empty or too long; of a test all pairs
+  // labels: required for train and dev, where pairs with an empty or too long side are dropped. For a test split all pairs
   // are kept, and the target may be missing.
   TranslationPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
                          prepare::Labels labels);
@@ -29,12 +29,12 @@ class TranslationPreparation : public prepare::Preparation, public prepare::Whol
   Json preprocess_config() const override;
   const prepare::WholeRun* whole_run() const override { return this; }
 
-  // A source text alone; run() reads both texts.
+  // Reads a source text only; run() reads both texts.
   std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override;
-  // A record of data::ParallelLines: a pair, or a source line alone.
+  // record: of data::ParallelLines, a pair or a source line only.
   prepare::Converted convert_record(data::RecordSlice& record) const override;
 
-  // RunOptions::inputs are the source texts, targets those of the other side.
+  // RunOptions::inputs are the source texts, RunOptions::targets the target texts.
   prepare::Counts run(const prepare::RunOptions& options) const override;
 
  private:

@@ -8,22 +8,22 @@
 
 namespace etc::translation {
 
-// How words become pieces.
+// How words are split into pieces.
 enum class Subword {
   bpe,            // byte-pair codes, *.bpe
   sentencepiece,  // a SentencePiece model, *.model
-  word,           // not at all, *.words
+  word,           // whole words, *.words
 };
 const char* subword_text(Subword subword);
 
-// How learning a vocabulary sets words apart; the vocabulary keeps it.
+// How words are separated when a vocabulary is learned; stored in the vocabulary.
 enum class LearnedWords { rules_13a, blanks };
 
 struct PrepareConfig {
   Subword subword = Subword::bpe;
   LearnedWords learned_words = LearnedWords::rules_13a;
   bool do_lower_case = false;
-  // Of training and dev pairs; 0: no limit.
+  // For training and dev pairs; 0: no limit.
   std::int64_t max_words = 0;
   std::int64_t max_pieces = 0;
   double max_length_ratio = 0;

@@ -6,13 +6,13 @@
 namespace etc::translation {
 
 //   id           the line's number in its file, from 1
-//   source_ids   [S] pieces of the source sentence and, last, </s>
-//   target_ids   [T] pieces of the target sentence and, last, </s>: what is predicted. Shifted right with the </s> in
-//                front it is the decoder's input (section 1). Empty: there is no target (split test without a target file)
-//   reference    the raw target line, which BLEU compares with; "" in training data and where there is no target
-// Lengths therefore count </s>, as batches do (section 5). The schema's two length classes are "source" and "target", so
-// that data::token_counts is S + T.
-// The data set's preprocess_config holds "special_ids": {"bos", "pad", "eos", "unk"} (-1: the vocabulary has none).
+//   source_ids   [S] pieces of the source sentence, then </s>
+//   target_ids   [T] pieces of the target sentence, then </s>: the labels. Shifted right, with </s> in front, they are the
+//                decoder's input (section 1). Empty: no target (split test without a target file)
+//   reference    the raw target line, which BLEU compares with; "" in training data and without a target
+// Lengths therefore include </s>, as in batches (section 5). The schema's two length classes are "source" and "target", so
+// data::token_counts is S + T.
+// The data set's preprocess_config holds "special_ids": {"bos", "pad", "eos", "unk"} (-1: not in the vocabulary).
 const data::Schema& schema();
 
 }  // namespace etc::translation

@@ -40,7 +40,7 @@ void require_equal_lines(const std::filesystem::path& a, const Lines& a_lines, c
        b_lines.size());
 }
 
-// The papers' forms: words as they are cut, then as they are.
+// BLEU as in papers: the words are tokenised first, then compared unchanged.
 double paper_score(const Lines& hypotheses, const std::vector<Lines>& references, const BleuOptions& given,
                    bool split_compounds) {
   const auto form = [&](const std::string& line) {

@@ -11,7 +11,7 @@
 
 namespace etc::translation {
 
-// The keys of section `task`: how it is trained, and how BLEU is counted.
+// The keys of section `task`: training and the options of BLEU.
 struct TaskKeys {
   double label_smoothing = 0.1;
   BleuWords words = BleuWords::rules_13a;
@@ -26,13 +26,13 @@ struct TaskKeys {
 
 const FieldList<TaskKeys>& task_fields();
 
-// Scores translations, one sentence a line, plain or gzip, by references; each gold file is one set of references.
-//   "metrics": {"bleu": percent}, with paper_forms also "tokenised" and "compound_split": of the words as cut, without
-//   smoothing, a reference's <unk> matching nothing; the second with compounds split (section 10.1)
+// Scores translations (one sentence per line, plain or gzip) against references; each gold file is one set of references.
+//   "metrics": {"bleu": percent}, with paper_forms also "tokenised" and "compound_split": on the words as tokenised, without
+//   smoothing, where a reference's <unk> matches nothing; the second with compounds split (section 10.1)
 //   "brevity_penalty", "system_length", "reference_length", "segments", "precisions", "signature"
-// beside a baseline's translations also "baseline_bleu", "difference" and its bounds, "wins" and "p_value" of a paired
+// With a baseline's translations also "baseline_bleu", "difference" and its bounds, "wins" and "p_value" of a paired
 // bootstrap of 1,000 resamples (bootstrap.h).
-// Throws Error naming the files: a line that is not UTF-8, other numbers of lines; UsageError on an unknown key.
+// Throws Error naming the files for a line that is not UTF-8 or different numbers of lines; UsageError on an unknown key.
 Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
                  const ScoreOptions& options);
 

@@ -12,11 +12,11 @@ namespace etc::translation {
 
 namespace {
 
-// What reads the text and its prefixes, in blocks, is made after this.
+// Buffers of the readers of text and prefixes, which are made later.
 constexpr std::int64_t kReading = 2'600'000;
-constexpr std::int64_t kOfVector = 32;  // what an allocation takes beside its bytes
+constexpr std::int64_t kOfVector = 32;  // overhead of an allocation
 
-// The lines and their pieces, in vectors with up to twice the room.
+// The lines and their pieces, in vectors with up to twice the capacity.
 std::int64_t bytes_of_lines(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines) {
   constexpr std::int64_t kOfLine = 2 * sizeof(SourceLine) + sizeof(TranslationSource) + 4 * kOfVector;
   std::int64_t bytes = kOfLine * std::ssize(lines);
@@ -26,7 +26,7 @@ std::int64_t bytes_of_lines(std::span<const TranslationSource> sentences, std::s
   return bytes;
 }
 
-// Hypotheses as they grow: each is there as what it was and as what it becomes, in vectors with up to twice the room.
+// Growing hypotheses: each exists twice, before and after its extension, in vectors with up to twice the capacity.
 std::int64_t bytes_of_translation(const TranslationSource& sentence, const SearchOptions& search) {
   constexpr std::int64_t kOfPiece = 4 * (sizeof(std::int32_t) + sizeof(double));
   const std::int64_t tokens = std::ssize(sentence.ids);
@@ -66,7 +66,7 @@ bool SearchMemory::known(const Size& size) const {
   });
 }
 
-// Those with the most in some way, of which nothing is known.
+// The batches that are largest in one component of Size, without those covered by counted batches.
 std::vector<SearchMemory::Batch> SearchMemory::largest_batches(std::span<const TranslationSource> sentences,
                                                                std::int64_t batch_tokens) const {
   struct Largest {
@@ -93,7 +93,7 @@ std::vector<SearchMemory::Batch> SearchMemory::largest_batches(std::span<const T
   return batches;
 }
 
-// Where there is a limit, not beyond the first that exceeds it.
+// Counts the largest batches; with a limit, stops at the first that exceeds it.
 void SearchMemory::count_batches(std::span<const TranslationSource> sentences, std::int64_t batch_tokens) {
   for (const Batch& batch : largest_batches(sentences, batch_tokens)) {
     const ProcessMemory own = expected(batch, options_);
@@ -103,7 +103,7 @@ void SearchMemory::count_batches(std::span<const TranslationSource> sentences, s
   }
 }
 
-// On the host; a device holds none.
+// Memory of translations on the host; 0 if a device computes.
 std::int64_t SearchMemory::bytes_of_translations(std::span<const TranslationSource> sentences) const {
   if (compute_.device != Device::cpu) return 0;
   std::int64_t bytes = 0;
@@ -137,8 +137,8 @@ const ProcessMemory& SearchMemory::peak(std::span<const TranslationSource> sente
   return peak_;
 }
 
-// What translations must have room for: those of all sentences, or of some batches, so that parts are seldom smaller than a
-// batch may be.
+// The memory that must be available for translations: those of all sentences, or of several batches, so that parts are
+// seldom smaller than a batch may be.
 std::int64_t SearchMemory::bytes_of_parts(std::span<const TranslationSource> sentences,
                                           std::int64_t batch_tokens) const {
   constexpr std::int64_t kBatches = 4;
@@ -190,13 +190,13 @@ SearchPlan SearchMemory::plan(std::span<const TranslationSource> sentences, std:
   refuse(sentences, first_line);
 }
 
-// With the lines that are read, and its own translation.
+// The memory for one sentence, including the lines that are read and its own translation.
 std::int64_t SearchMemory::taken_alone(const TranslationSource& sentence, const SearchOptions& search) const {
   const std::int64_t texts = compute_.device == Device::cpu ? lines_ + bytes_of_translation(sentence, search) : 0;
   return expected({sentence}, search).peak() + texts;
 }
 
-// The longest translation of one sentence that fits, below one that does not.
+// The longest translation of one sentence that fits, by bisection; the maximum length does not fit.
 std::int64_t SearchMemory::longest_that_fits(const TranslationSource& sentence) const {
   std::int64_t good = 0, bad = longest_translation(options_, std::ssize(sentence.ids));
   while (bad - good > 1) {
@@ -209,7 +209,7 @@ std::int64_t SearchMemory::longest_that_fits(const TranslationSource& sentence) 
   return good;
 }
 
-// taken_beside: by all else than the lines.
+// taken_beside: memory of everything except the lines.
 void SearchMemory::refuse_window(std::int64_t lines, std::int64_t taken_beside) const {
   const auto fitting = static_cast<double>(limit_ - taken_beside) / static_cast<double>(lines_);
   fail(

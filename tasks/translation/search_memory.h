@@ -1,5 +1,5 @@
-// Memory of translating, before it begins: the encoder, keys and values of all hypotheses, scores that are carried, logits
-// of a step, counted by the search's own code with translations as long as they may be (translation 8).
+// Forecast of the memory of a translation: the encoder, keys and values of all hypotheses, carried scores, logits of a step.
+// It is counted by running the search's own code without values, with translations of maximum length (translation 8).
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace etc::translation {
 
-// An encoder-decoder of a translator, without values.
+// An encoder-decoder of a translator whose parameters have no values yet.
 struct TranslatorModel {
   explicit TranslatorModel(const Seq2SeqConfig& given)
       : config(given), encoder(config, parameters), decoder(config, parameters) {}
@@ -27,36 +27,36 @@ struct TranslatorModel {
   Seq2SeqDecoder decoder;
 };
 
-// How sentences are searched: so many tokens together, and in parts one after the other, so that no more translations than
-// a part's are held.
+// How sentences are searched: the number of tokens searched together, and a division into parts that are processed one
+// after the other, so that only the translations of one part are held in memory.
 struct SearchPlan {
   std::int64_t batch_tokens = 0;
-  std::vector<std::size_t> ends;  // of the parts, ascending, the last one that of all sentences
+  std::vector<std::size_t> ends;  // ends of the parts, ascending; the last one is the number of sentences
 };
 
-// Batches are those of search_batches(). Which of them are counted: those that no other one exceeds in sentences' longest
-// translations, tokens, and squares of tokens; the memory of a batch grows with these.
+// Batches are those of search_batches(). A batch's memory grows with the sums of its sentences' maximum translation lengths,
+// tokens, and squares of tokens, so only the batches that are largest in one of these are counted.
 class SearchMemory {
  public:
-  // Of one model or an ensemble's. Made before the weights are loaded, where all else that stays is; limit: bytes of the
-  // process, or of the device where they are translated on one.
+  // models: one, or the members of an ensemble. Construct it before the weights are loaded, when everything else that stays
+  // in memory exists. limit: bytes of the process, or of the device if one translates.
   SearchMemory(std::vector<Seq2SeqConfig> models, const TranslatorOptions& options, const TranslatorCompute& compute,
                std::int64_t limit);
 
-  // Expected peak of the process that translates these sentences, read from `lines`, and those of all calls before.
-  // Cost: a search that computes nothing (some 0.1 s for 200 steps) for each batch that exceeds all before.
+  // Expected peak of the process that translates these sentences, read from `lines`, and those of all previous calls. Cost:
+  // a search without computation (about 0.1 s for 200 steps) for each batch that exceeds all previous ones.
   const ProcessMemory& peak(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines);
 
-  // With which these sentences stay below the limit: as many tokens of a batch as in the call before, halved as often as
-  // it takes; 1 is one sentence at a time. Parts hold some batches each, or all where these fit. Translations depend on
-  // neither. Throws Error naming the line where one sentence alone does not fit, with the longest translation that would;
-  // or saying how many lines may be read at a time. Cost: as peak(), for each choice.
+  // The plan with which these sentences stay below the limit. It starts with the tokens per batch of the previous call and
+  // halves them until the memory fits; 1 is one sentence at a time. A part holds several batches, or all if they fit.
+  // Translations do not depend on the plan. Throws Error naming the line if a single sentence does not fit, with the longest
+  // translation that would, or stating how many lines may be read at a time. Cost: that of peak() for each attempt.
   SearchPlan plan(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines,
                   std::int64_t first_line);
 
  private:
   using Batch = std::vector<TranslationSource>;
-  // Of a batch: positions of all translations, tokens, and their squares.
+  // Sums over a batch: maximum translation lengths, tokens, squares of tokens.
   using Size = std::array<double, 3>;
 
   Size size_of(const Batch& batch) const;
@@ -78,10 +78,10 @@ class SearchMemory {
   const std::int64_t limit_;
   InferenceFit fit_;
   std::int64_t batch_tokens_;
-  std::vector<Size> counted_;  // those that computing_ is known of
-  ProcessMemory computing_;    // without texts
-  ProcessMemory model_;        // the same for the weights alone
-  // On the host: bytes of the lines read at a time, and in peak() of their translations, of the largest window so far.
+  std::vector<Size> counted_;  // batches included in computing_
+  ProcessMemory computing_;    // forecast without texts
+  ProcessMemory model_;        // forecast for the weights alone
+  // On the host, for the largest window so far: bytes of the lines read at a time and, in peak(), of their translations.
   std::int64_t lines_ = 0, translations_ = 0;
   bool parts_told_ = false;
   ProcessMemory peak_;

@@ -27,7 +27,7 @@ const Seq2SeqConfig& decoder_config(const EncoderConfig& model) {
              model_kind_of(model.to_json()));
 }
 
-// The pieces to predict, of all examples one after the other.
+// The pieces to predict, concatenated over all examples.
 std::vector<std::int32_t> labels_of(Examples examples) {
   std::vector<std::int32_t> labels;
   for (const data::LoadedExample& loaded : examples) {
@@ -36,7 +36,7 @@ std::vector<std::int32_t> labels_of(Examples examples) {
   return labels;
 }
 
-// What the decoder reads: </s> y_1 … y_T of each.
+// The decoder's input: </s> y_1 … y_T of each example.
 DecoderInput decoder_input(Examples examples, const EncoderInput& source) {
   DecoderInput target{source.long_offsets};
   for (const data::LoadedExample& loaded : examples) {
@@ -69,10 +69,10 @@ class EvaluationPass final : public Predictions {
  private:
   VocabularyLayer output_;
   span::Perplexity perplexity_;
-  std::unique_ptr<BleuPass> bleu_;  // null: nothing is translated
+  std::unique_ptr<BleuPass> bleu_;  // null: no BLEU
 };
 
-// The head is the decoder: its output, a product with the token table, is made in slices with the loss.
+// The head is the decoder. Its output, a product with the token table, is computed in slices together with the loss.
 class TranslationTask final : public Task, public SetsWeightsFromData, public PacksHead {
  public:
   TranslationTask(const Json& section, const EncoderConfig& model)
@@ -86,7 +86,7 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
   EncoderInput feed(Examples examples, const std::string& where) const override {
     return feed::batch_input(examples, config_, true, [&](EncoderInput& input, const data::Example& example) {
       const feed::Examination examined(example, where);
-      if (feed::numbers(example, "target_ids").empty()) {  // of those that have one, </s> is there
+      if (feed::numbers(example, "target_ids").empty()) {  // a target always has </s>
         fail("feed", "{}: the data set has no labels: expected one prepared with --target", where);
       }
       for (const char* side : {"source_ids", "target_ids"}) {
@@ -145,7 +145,7 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
     return std::make_unique<EvaluationPass>(output_layer(), std::move(bleu));
   }
 
-  // The special pieces' ids change nothing of it.
+  // Memory does not depend on the special pieces' ids.
   void count_predictions(Examples examples, const EncoderInput& input, const HeadOutput& states) const override {
     span::piece_result(states.at(0), output_layer(), labels_of(examples));
     if (keys_.bleu_beam > 0)
@@ -162,7 +162,7 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
   const Seq2SeqConfig config_;
   const TaskKeys keys_;
   std::unique_ptr<Seq2SeqDecoder> decoder_;
-  bool rounded_ = false;  // the output layer is read packed, as `etc translate` does
+  bool rounded_ = false;  // the output layer's weights are packed, as in `etc translate`
   std::shared_ptr<const data::Tokenizer> tokenizer_;
 };
 

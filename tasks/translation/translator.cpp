@@ -25,7 +25,7 @@ Seq2SeqConfig config_of(const fs::path& folder) {
              task.empty() ? "an encoder" : "one of " + task, kind);
 }
 
-// Which vocabulary the models have; of all the same.
+// The vocabulary's identity, which must be the same for all models.
 DataIdentity identity_of(const std::vector<fs::path>& folders) {
   const DataIdentity first = DataIdentity::of(read_model_config(folders.front()));
   for (const fs::path& folder : folders) {
@@ -43,7 +43,7 @@ fs::path vocabulary_of(const std::vector<fs::path>& folders, const DataIdentity&
   fail_usage(folders.front().string(), "the folder holds no vocabulary: give that of the model's data with --vocab");
 }
 
-// The models' folders, read but for the weights.
+// The contents of the models' folders without the weights.
 struct Folders {
   explicit Folders(const TranslatorRequest& request);
 
@@ -54,7 +54,7 @@ struct Folders {
 
 Folders::Folders(const TranslatorRequest& request) : options(read_translator_options(*request.options)) {
   if (request.folders.empty()) fail_usage("translate", "expected at least one model");
-  // First, since models of other tasks have other vocabularies.
+  // Checked first, since models of other tasks have other vocabularies.
   for (const fs::path& folder : request.folders) configs.push_back(config_of(folder));
   const DataIdentity data = identity_of(request.folders);
   const fs::path file = vocabulary_of(request.folders, data, request.vocab);

@@ -1,13 +1,13 @@
-// Trained encoder-decoders as what translates lines of text (translation 8, 14).
+// A line translator made from trained encoder-decoders (translation 8, 14).
 #pragma once
 
 #include "tasks/line_translator.h"
 
 namespace etc::translation {
 
-// open() throws Error on vocabularies that differ (both hashes) or that are not as large as the model's tables; UsageError
-// on a model that translates nothing, where no folder is named or the vocabulary is not known. A line of more pieces than
-// `positions`, </s> counted, is an Error naming it, or cut.
+// open() throws Error if the models' vocabularies differ (naming both hashes) or do not match the size of the models'
+// tables; UsageError on a model that is not a translator, if no folder is named, or if the vocabulary is not known. A line of
+// more pieces than `positions`, </s> included, is truncated or is an Error naming it.
 const TranslatorKind& translator_kind();
 
 }  // namespace etc::translation

@@ -24,7 +24,7 @@ std::optional<std::int32_t> find_piece(const data::Tokenizer& tokenizer, const c
   }
 }
 
-// Every line of a text. A damaged end is an Error: a vocabulary of half the text is not what was asked for.
+// Visits every line of a text. A damaged end is an Error, because a vocabulary of half the text would be wrong.
 void for_each_line(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) {
   data::ByteStream stream(input);
   data::TextLines text(stream);

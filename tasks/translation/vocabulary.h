@@ -1,4 +1,4 @@
-// What translation asks of a vocabulary: its special pieces, text from pieces, and how one is learned (translation 4).
+// Functions on a translation vocabulary: its special pieces, text from pieces, and learning one (translation 4).
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 
 namespace etc::translation {
 
-// Ids of <s>, <pad>, </s>, <unk>; -1: the vocabulary has none. Of *.bpe and *.words they are 0, 1, 2, 3.
+// Ids of <s>, <pad>, </s>, <unk>; -1: not in the vocabulary. In *.bpe and *.words they are 0, 1, 2, 3.
 struct SpecialIds {
   std::int32_t bos = -1, pad = -1, eos = -1, unk = -1;
 };
 
-// Throws Error where the vocabulary has no </s> or no <unk>.
+// Throws Error if the vocabulary has no </s> or no <unk>.
 SpecialIds special_ids(const data::Tokenizer& tokenizer);
-// The same for a search. A vocabulary without <pad> has another token that no translation holds: <s>; Error at `where`
-// without both.
+// The same for a search. For a vocabulary without <pad>, <s> is used, which no translation contains either; Error at `where`
+// if it has neither.
 SearchTokens search_tokens(const data::Tokenizer& tokenizer, const std::string& where);
 Json json_of(const SpecialIds& ids);  // {"bos", "pad", "eos", "unk"}
 
-// The sentence that pieces stand for: byte-pair pieces joined, words with a blank between, SentencePiece's own. Ids of
+// The sentence of these pieces: byte-pair pieces joined, words separated by blanks, SentencePiece by its own rules. Ids of
 // <s>, <pad> and </s> are left out.
 std::string sentence_of(const data::Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
-// Learns a joint vocabulary from all texts (*.bpe or *.words, data/text/subword_vocab.h) and writes it: size is the
-// number of merges, or of words. See PreparationKind::learn. Throws UsageError for a SentencePiece model, which is made
-// elsewhere, for an output of another name, and where there is no word; Error where a text cannot be read.
+// Learns a joint vocabulary from all texts (*.bpe or *.words, data/text/subword_vocab.h) and writes it; size is the number of
+// merges or of words. See PreparationKind::learn. Throws UsageError for a SentencePiece model, which must be trained with
+// other tools, for an output with another name, and for texts without a word; Error if a text cannot be read.
 void learn_vocabulary(const std::vector<std::filesystem::path>& inputs, const Json& settings, std::int64_t size,
                       const std::filesystem::path& output);
 

@@ -1,4 +1,4 @@
-// The answer to one WikiHop record: the candidates by their probabilities.
+// The answer to one WikiHop record: the candidates ranked by probability.
 #pragma once
 
 #include "tasks/task.h"

@@ -35,8 +35,8 @@ class Layout {
     f_.l2g_linked_ids.push_back(link);
   }
 
-  // Ends a segment on both sides. Where it has no long token of its own, the mark falls on the segment before, which
-  // has it already.
+  // Ends a segment in both sequences. If the segment has no long token, this sets the breakpoint at the end of the
+  // previous segment, which is set already.
   void end_segment() {
     if (!f_.long_paragraph_breakpoints.empty()) f_.long_paragraph_breakpoints.back() = 1;
     if (!f_.global_paragraph_breakpoints.empty()) f_.global_paragraph_breakpoints.back() = 1;
@@ -48,7 +48,7 @@ class Layout {
   std::int64_t paragraph_ = kNone;
 };
 
-// Byte-level pieces are spelled as SentencePiece's are, which mentions are searched in.
+// Converts byte-level pieces to SentencePiece's spelling, in which mentions are searched.
 data::Tokens tokens_of(const data::Tokenizer& tokenizer, std::string_view text) {
   if (!text::is_byte_bpe(tokenizer)) return tokenizer.encode(text);
   data::Tokens tokens;
@@ -62,8 +62,8 @@ std::int64_t token_count(const data::Tokens& tokens) {
   return static_cast<std::int64_t>(tokens.ids.size());
 }
 
-// Counts the tokens of every sentence of one document and keeps those of the first ones, as long as truncation to
-// `most_tokens` and `most_sentences` could leave them.
+// Counts the tokens of every sentence of one document, and keeps the tokens of the first sentences: those that truncation
+// to `most_tokens` and `most_sentences` could leave.
 class DocumentTokens {
  public:
   DocumentTokens(const data::Tokenizer& tokenizer, std::int64_t most_tokens, std::int64_t most_sentences)
@@ -71,8 +71,8 @@ class DocumentTokens {
 
   void add(std::string_view sentence) {
     const bool may_stay = tokens_left_ >= 0 && sentences_left_ > 0;
-    // Pieces cost ten times what ids do: where they are not needed, and of a sentence that hardly fits, ids are
-    // counted.
+    // Pieces cost ten times as much as ids, so ids are counted first where pieces may not be needed: behind the limits,
+    // and for a very long sentence, which hardly fits.
     constexpr std::size_t kLongSentence = 1 << 16;  // bytes
     if (!may_stay || sentence.size() >= kLongSentence) {
       std::vector<std::int32_t> ids;
@@ -112,7 +112,7 @@ TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer,
   TokenizedRecord result;
   for (const std::string& candidate : record.candidates) result.candidates.push_back(tokens_of(tokenizer, candidate));
   result.query = tokens_of(tokenizer, record.query);
-  // More documents than global tokens: the record is rejected, nothing can stay.
+  // With more documents than global tokens the record is rejected, so no tokens need to be kept.
   const bool fits = std::ssize(record.supports) <= config.global_seq_len;
   const std::int64_t budget = config.long_seq_len - result.query_tokens() - result.candidate_tokens();
   result.sentence_tokens.reserve(record.supports.size());
@@ -157,7 +157,7 @@ Features lay_out(const Record& record, const TokenizedRecord& tokens, const std:
       layout.add_global(special.sentence, kGlobalSentence);
       links.assign(sentence.tokens.ids.size(), kNone);
       mentions.link(sentence.text, sentence.tokens, links, features.mentioned);
-      // A byte-level piece within a character belongs to the piece where that begins.
+      // A byte-level piece inside a character belongs to the piece in which that character begins.
       for (std::size_t i = 1; i < links.size(); ++i) {
         if (sentence.tokens.pieces[i].empty()) links[i] = links[i - 1];
       }

@@ -19,13 +19,13 @@ struct Sentence {
   data::Tokens tokens;
 };
 
-// A record's texts as tokens; views into the raw record, which must outlive it. Of a long document only the beginning
-// is kept, since an example holds no more of it: memory follows the example's limits, not the text.
+// A record's texts as tokens; views into the raw record, which must outlive it. Only the beginning of a long document is
+// kept, as much as an example can hold, so memory is bounded by the example's limits and not by the text.
 struct TokenizedRecord {
   std::vector<data::Tokens> candidates;
   data::Tokens query;
   std::vector<std::vector<std::int64_t>> sentence_tokens;  // [documents][sentences] token counts
-  std::vector<std::vector<Sentence>> beginnings;  // [documents] their first sentences; none of more documents than G
+  std::vector<std::vector<Sentence>> beginnings;  // [documents] their first sentences; empty if documents exceed G
 
   std::int64_t candidate_tokens() const;
   std::int64_t query_tokens() const { return static_cast<std::int64_t>(query.ids.size()); }
@@ -34,10 +34,11 @@ struct TokenizedRecord {
 TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer, const data::SentenceSplitter& splitter,
                          const PrepareConfig& config);
 
-// Drops last sentences for the long limit and the sentence limit; query and candidates must leave a budget >= 0.
+// Drops sentences from the ends of documents until the long limit and the sentence limit hold; query and candidates must
+// leave a budget >= 0.
 Truncation truncate(const TokenizedRecord& tokens, const PrepareConfig& config);
 
-// n_l long and n_g global elements; what they mean is the table of task-wikihop 2.5.
+// n_l long and n_g global elements; the table of task-wikihop 2.5 defines them.
 struct Features {
   std::vector<std::int64_t> long_token_ids, long_token_type_ids, long_sentence_ids, long_paragraph_ids,
       long_paragraph_breakpoints, l2g_linked_ids;                                                   // [n_l]

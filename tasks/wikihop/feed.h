@@ -17,15 +17,15 @@ struct FeedOptions {
   bool query_ignore_hard_g2l = true;
   bool enable_l2g_linking = true;  // mentions get the "belongs" label with their candidate
   bool flat_sequence = false;      // no paragraphs, links or exemptions: one sequence
-  // false: an ablation. What remains is local attention and its read-out: no long token sees a global one (l2g), a
-  // global token sees itself alone (g2g) and the long tokens that belong to it (g2l; for a candidate, the head's only
-  // input, its own tokens in front of the query). So nothing travels farther than radius tokens a layer.
+  // false: an ablation that keeps local attention and its read-out. No long token sees a global one (l2g); a global token
+  // sees itself alone (g2g) and the long tokens that belong to it (g2l). The head reads only candidates, which see their
+  // own tokens in front of the query. Information therefore moves at most radius tokens per layer.
   bool global_attention = true;
 };
 
 // Throws Error "feed: <where>: example <id>: <feature>: …" when the features of one example contradict each other or
-// the model: lengths of one class that differ, ids out of range, a last breakpoint that is not 1, candidates that are
-// not the first C global tokens, label or links beyond C, token ids beyond the vocabulary.
+// the model: features of one class with different lengths, ids out of range, a last breakpoint other than 1, candidates
+// that are not the first C global tokens, a label or links beyond C, token ids beyond the vocabulary.
 void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where);
 
 // Checks the examples, builds the batch and its labels.

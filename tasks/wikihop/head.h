@@ -22,7 +22,8 @@ inline constexpr double kLossEpsilon = 1e-5;  // in the loss's denominator: Σ r
 // [H, F], layer_1 [F, H], layer_norm; output_weights [1, H], output_bias [1].
 class Head {
  public:
-  // Adds the parameters. The final block has fresh weights of its own kind (Glorot), the encoder's other rules apply.
+  // Adds the parameters. The final block's weights are initialised by Glorot's rule, unlike the encoder's; everything
+  // else follows the encoder's rules.
   Head(const EncoderConfig& model, bool add_final_layer, ParameterSet& parameters);
 
   Var logits(Tape& tape, const Var& global_states, const EncoderInput& input, const ForwardOptions& options) const;
@@ -41,8 +42,8 @@ class Head {
 // Cross-entropy of the examples of a batch.
 //   t_j = ((1−eps)·[j = label] + eps/C)·[j is a candidate],   loss = −Σ_j t_j·log_softmax(z)_j over the counted j
 //   offsets [B+1] into the U global tokens;  logits, dlogits [U];  labels [B]: -1 = none, loss 0
-//   counted [U]: positions in the softmax. The engine counts candidates only: the others have −10000 in the reference
-//     and add nothing in fp32. Golden cases count every position.
+//   counted [U]: positions in the softmax. Training counts candidates only: the reference gives the others −10000, so
+//     they contribute nothing in fp32. Golden cases count every position.
 //   dlogits = the gradient of Σ losses/denominator; null: not computed
 // Returns the B losses, not divided.
 struct CandidateLoss {

@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view kBlank = "\u2581";  // "▁", SentencePiece's space
 constexpr char kMark = '\xFF';                 // no UTF-8 text holds this byte
 
-// What tokens are compared by. Pieces encoded afresh by the digit-comma rule are byte strings in the reference and
-// never equal to text pieces (task-wikihop, appendix B); behind an [UNK] stands a word of its own (Q7).
+// The comparison keys of tokens. Pieces re-encoded by the digit-comma rule are byte strings in the reference and never
+// equal to text pieces (task-wikihop, appendix B); the key of an [UNK] includes its word (Q7).
 std::vector<std::string> comparison_keys(const data::Tokens& tokens, Parity parity) {
   std::vector<std::string> keys = tokens.pieces;
   if (parity == Parity::reference) {
@@ -32,7 +32,7 @@ std::string fold(std::string_view text) {
   return folded;
 }
 
-// A sentence's letters with case folded, and where in them its tokens begin and end.
+// A sentence's case-folded letters, and the positions in them where its tokens begin and end.
 struct Letters {
   std::string text;
   std::vector<std::size_t> begin, end;  // [tokens], bytes; without the token's leading space
@@ -94,7 +94,7 @@ void MentionFinder::link_tokens(std::string_view sentence, const data::Tokens& t
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const std::vector<std::string>& wanted = keys_[c];
     if (candidates_[c].empty() || wanted.empty() || lower.find(candidates_[c]) == std::string::npos) continue;
-    // All occurrences, overlapping ones too: the search goes on one token behind the last.
+    // All occurrences, including overlapping ones: the search continues one token after the last match's start.
     for (auto at = keys.begin(); (at = std::search(at, keys.end(), wanted.begin(), wanted.end())) != keys.end(); ++at) {
       std::fill_n(links.begin() + (at - keys.begin()), wanted.size(), static_cast<std::int64_t>(c));
       mentioned[c] = true;
@@ -109,7 +109,7 @@ void MentionFinder::link_letters(const data::Tokens& tokens, std::span<std::int6
     const std::string& wanted = letters_[c];
     if (wanted.empty()) continue;
     for (std::size_t at = letters.text.find(wanted); at != std::string::npos; at = letters.text.find(wanted, at + 1)) {
-      // Tokens without letters (a lone "▁") begin where the next one does: take the last of those.
+      // A token without letters (a lone "▁") begins at the same position as the next one: take the last of these.
       const auto first = std::upper_bound(letters.begin.begin(), letters.begin.end(), at);
       if (first == letters.begin.begin() || *(first - 1) != at || !letters.begins_word(at)) continue;
       const auto last = std::lower_bound(letters.end.begin(), letters.end.end(), at + wanted.size());

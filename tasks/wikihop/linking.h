@@ -1,4 +1,4 @@
-// Where the candidates are mentioned in a sentence (task-wikihop 2.6).
+// Finds the candidates' mentions in a sentence (task-wikihop 2.6).
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace etc::wikihop {
 
 // Finds mentions of one record's candidates by comparing tokens.
 //
-// reference: the candidate's tokens occur in the sentence's, and its text in the lower-cased sentence. With a cased
-// SentencePiece vocabulary this misses capitalised mentions (quirk Q4); any [UNK] equals any other (Q7).
+// reference: the sentence's tokens contain the candidate's tokens, and the lower-cased sentence contains its text. With a
+// cased SentencePiece vocabulary this misses capitalised mentions (quirk Q4); any [UNK] equals any other (Q7).
 // repaired: an [UNK] equals only an [UNK] of the same word; SentencePiece text is compared letter by letter with case
-// folded, and a mention begins at a token that begins a word and ends with a token.
+// folded, and a mention must begin at a token that begins a word and end at the end of a token.
 class MentionFinder {
  public:
-  // candidates: lower-cased texts; tokens: theirs, one each. Both must outlive the finder.
+  // candidates: lower-cased texts; tokens: the tokens of each candidate. Both must outlive the finder.
   MentionFinder(const std::vector<std::string>& candidates, const std::vector<data::Tokens>& tokens, Parity parity,
                 bool sentencepiece);
 
@@ -38,8 +38,8 @@ class MentionFinder {
   const std::vector<std::string>& candidates_;
   Parity parity_;
   bool by_letters_;
-  std::vector<std::vector<std::string>> keys_;  // by tokens: per candidate, what its tokens are compared by
-  std::vector<std::string> letters_;            // by letters: per candidate, its folded text
+  std::vector<std::vector<std::string>> keys_;  // comparison by tokens: the keys of each candidate's tokens
+  std::vector<std::string> letters_;            // comparison by letters: each candidate's case-folded text
 };
 
 }  // namespace etc::wikihop

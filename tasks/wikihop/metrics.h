@@ -15,7 +15,7 @@ namespace etc::wikihop {
 // Sums over examples; only labelled ones are added.
 class Accuracy {
  public:
-  // loss: of this example, not divided. answer, gold: as stored; compared normalised.
+  // loss: of this example, before division. answer, gold: as stored; they are normalised before comparison.
   void add(std::int64_t predicted, std::int64_t label, const std::string& answer, const std::string& gold, double loss);
 
   // accuracy (index equals label), string_accuracy, loss = sum / (examples + 1e-5). Empty without examples.
@@ -26,9 +26,9 @@ class Accuracy {
   double loss_ = 0;
 };
 
-// String accuracy of a prediction file over gold answers, both id → answer: a missing prediction counts as wrong,
-// the denominator is the number of gold records. {"metrics": {"string_accuracy"}, "missing", "records"}. Throws Error
-// without gold records.
+// String accuracy of a prediction file over gold answers, both id → answer. A missing prediction counts as wrong; the
+// denominator is the number of gold records. Returns {"metrics": {"string_accuracy"}, "missing", "records"}. Throws Error
+// if there are no gold records.
 Json score_predictions(const std::map<std::string, std::string>& predictions,
                        const std::map<std::string, std::string>& gold);
 

@@ -16,13 +16,13 @@ namespace {
 constexpr const char* kWhere = "etc prepare";
 constexpr std::string_view kWordPiece = "wordpiece";
 
-// Faults that only the tokenizer can see.
+// Faults that only show after tokenisation.
 void check_tokens(const Record& record, const TokenizedRecord& tokens, prepare::FaultList& faults) {
   for (std::size_t c = 0; c < record.candidates.size(); ++c) {
     if (record.candidates[c].empty() || !tokens.candidates[c].ids.empty()) continue;
     faults.reject(fmt::format("candidates[{}]", c), "candidate_empty", "candidate has no token in this vocabulary");
   }
-  // An empty query of a record without one was reported as a missing field.
+  // If the record has no query, this was already reported as a missing field.
   const auto about_query = [](const data::Fault& row) {
     return row.field == "query" && row.severity == data::Severity::reject;
   };
@@ -136,7 +136,8 @@ prepare::Converted WikihopPreparation::convert(const data::JsonRecord& raw) cons
 
 namespace {
 
-// The splitter may be given as stored in a data set's configuration: then it must have those tables.
+// The setting is a word, or an object as stored in a data set's configuration. From an object only icu can be loaded: the
+// configuration does not hold the tables of the others.
 std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   if (setting.is_string()) return data::load_splitter(setting.get<std::string>());
   const auto found = setting.find("name");
@@ -145,7 +146,7 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   }
   const auto name = found->get<std::string>();
   if (name != "icu") {
-    // Not of a command's own: whoever reads raw texts with the settings of a data set gets here.
+    // Reached by callers that read raw texts with the stored settings of a data set, so the message names no command.
     fail_usage("splitter", "the tables of {} are not part of the configuration (give --splitter {}:DIR)", name, name);
   }
   return data::load_splitter(name);

@@ -11,7 +11,7 @@ namespace etc::wikihop {
 
 class WikihopPreparation : public text::TokenizedPreparation<PrepareConfig, data::RecordLayout::array> {
  public:
-  // Throws UsageError when tokenizer and configuration do not go together.
+  // Throws UsageError when tokenizer and configuration are incompatible.
   WikihopPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
                      std::unique_ptr<data::SentenceSplitter> splitter);
 

@@ -1,4 +1,4 @@
-// The settings of WikiHop's preparation (task-wikihop 8.4 lists the keys; 2 and 10 what they do).
+// The settings of WikiHop's preparation (keys in task-wikihop 8.4, their effects in 2 and 10).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ const FieldList<PrepareConfig>& prepare_settings();
 // Throws UsageError naming key and value. Special ids are not resolved yet.
 PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels);
 
-// Those of SpecialIds but for the ones that are given. Throws UsageError when they and the tokenizer do not go together.
+// Sets special_ids: the given ids, and the defaults of SpecialIds for the others. Throws UsageError when they do not fit
+// the tokenizer.
 void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer);
 
 Json json_of(const SpecialIds& ids);

@@ -109,8 +109,8 @@ class RecordReader {
     const Json* candidates = required("candidates", Json::value_t::array);
     if (candidates == nullptr) return;
     has_candidates_ = true;
-    record_.candidates.reserve(candidates->size());             // its texts stay where they are,
-    std::unordered_map<std::string_view, std::size_t> numbers;  // so that these views of them last
+    record_.candidates.reserve(candidates->size());             // no reallocation, so that
+    std::unordered_map<std::string_view, std::size_t> numbers;  // these views of the texts stay valid
     for (std::size_t i = 0; i < candidates->size(); ++i) {
       const Json& value = (*candidates)[i];
       const std::string field = element("candidates", i);
@@ -170,7 +170,7 @@ class RecordReader {
 
   std::string quoted_answer() const { return "the answer " + prepare::quoted(*record_.answer); }
 
-  // A label that cannot be used rejects the record where labels are required; for prediction it is only noted.
+  // An unusable label rejects the record where labels are required; for prediction it is only recorded.
   void report_label(const char* code, const std::string& message, bool unusable) {
     record_.unusable_label = unusable;
     if (unusable && config_.labels_required) {

@@ -1,4 +1,4 @@
-// One raw WikiHop record, read and checked (task-wikihop 1.1, 2.1, 9). What depends on a tokenizer is not here.
+// One raw WikiHop record, read and checked, without a tokenizer (task-wikihop 1.1, 2.1, 9).
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct Record {
   std::vector<std::string_view> supports;  // raw documents
   std::int64_t label = -1;                 // first candidate equal to the answer; -1: none
   bool equal_candidates = false;
-  bool unusable_label = false;  // an answer that is no candidate, kept for prediction
+  bool unusable_label = false;  // the answer is not a candidate; the record is kept for prediction
 };
 
-// Reads the fields and reports everything wrong with them. When a fault rejects the record, the result holds what could
-// be read, so that further checks can still run. raw.value is an object.
+// Reads the fields and reports all their faults. When a fault rejects the record, the result holds the readable fields, so
+// that further checks can still run. raw.value must be an object.
 Record read_record(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);
 
 }  // namespace etc::wikihop

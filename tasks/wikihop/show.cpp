@@ -26,13 +26,13 @@ std::size_t find_ignoring_case(const std::string& text, const std::string& word,
   return found == text.end() ? std::string::npos : static_cast<std::size_t>(found - text.begin());
 }
 
-// A place near `at` where no UTF-8 character is cut.
+// A position near `at` that is a UTF-8 character boundary.
 std::size_t character_border(const std::string& text, std::size_t at) {
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
   return std::min(at, text.size());
 }
 
-// The document around its first mention of the answer, all mentions there in brackets; empty without one.
+// The text around the document's first mention of the answer, with all mentions in it in brackets; empty without a mention.
 std::string passage(const std::string& document, const std::string& answer) {
   const std::size_t first = find_ignoring_case(document, answer, 0);
   if (answer.empty() || first == std::string::npos) return "";

@@ -1,4 +1,4 @@
-// One prediction as text for people.
+// One prediction as readable text.
 #pragma once
 
 #include <span>

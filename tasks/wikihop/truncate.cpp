@@ -10,7 +10,7 @@ namespace {
 
 struct Entry {
   std::int64_t sentences;  // left
-  std::int64_t pushed;     // running number of the push
+  std::int64_t pushed;     // sequence number of the push
   std::int64_t document;
 
   // The queue's top is the largest: most sentences, then pushed earliest.
@@ -42,7 +42,7 @@ Truncation truncate(const std::vector<std::vector<std::int64_t>>& sentence_token
   result.sentences_after = result.sentences_before;
   result.tokens_after = result.tokens_before;
   while (surplus_sentences > 0 || surplus_tokens > 0) {
-    // There is a sentence left to drop: with none left both surpluses are <= 0, since neither limit is negative.
+    // A sentence to drop always exists: with none left both surpluses are <= 0, since neither limit is negative.
     const std::int64_t d = queue.top().document;
     queue.pop();
     const std::int64_t tokens = sentence_tokens[d][--result.kept[d]];

@@ -1,4 +1,4 @@
-// Which sentences of an example stay when it is too long (task-wikihop 2.4).
+// Truncation of an example that is too long: which sentences are kept (task-wikihop 2.4).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Truncation {
   bool too_many_sentences = false;
 };
 
-// Removes last sentences, one at a time and always from the document that has most of them left (of equals: the one
-// that has waited longest), until at most max_num_sentences sentences and `budget` tokens remain.
+// Removes one last sentence at a time, always from the document with the most sentences left (among equals, the one that
+// was queued first), until at most max_num_sentences sentences and `budget` tokens remain.
 //   sentence_tokens  per document, the token count of each of its sentences
 //   budget           >= 0: tokens that query and candidates leave for documents
 // Cost: O((documents + removed) log documents).

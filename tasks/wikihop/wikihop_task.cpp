@@ -45,7 +45,7 @@ const FieldList<Options>& fields() {
   return kFields;
 }
 
-// What the loss reads of a batch besides the logits.
+// The inputs of the loss besides the logits.
 struct Targets {
   std::vector<std::uint8_t> candidates;  // [U]
   std::vector<std::int32_t> labels;      // [B]

@@ -1,4 +1,4 @@
-// WikiHop as the trainer knows a task: schema, feed, head, loss, accuracy and prediction file put together.
+// The WikiHop implementation of the trainer's Task interface: schema, feed, head, loss, accuracy and prediction file.
 #pragma once
 
 #include "tasks/task.h"

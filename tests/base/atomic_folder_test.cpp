@@ -33,7 +33,7 @@ void replace(const fs::path& folder, const std::string& text, OldFiles old_files
   update.commit();
 }
 
-// Runs in a child process that then dies by SIGKILL.
+// Runs `work` in a child process that is then killed by SIGKILL.
 template <typename Work>
 void killed_after(const Work& work) {
   const pid_t child = ::fork();
@@ -133,7 +133,7 @@ TEST_CASE("what a killed writer of a folder left is removed, what others named s
   });
   REQUIRE(entries(folder.path()) == 6);
   {
-    const AtomicFolder alive(best, OldFiles::drop);  // removes what the dead one left
+    const AtomicFolder alive(best, OldFiles::drop);  // removes what the killed process left
     REQUIRE(entries(folder.path()) == 6);
     remove_left_over(best);
     REQUIRE(fs::exists(alive.path()));
@@ -147,7 +147,7 @@ TEST_CASE("a folder that a killed writer moved aside is put back", "[base]") {
   const auto best = folder / "best";
   replace(best, "one", OldFiles::drop);
   killed_after([&] {
-    // As where two names cannot be exchanged: the moment between the two renames.
+    // The moment between the two renames on a file system without atomic exchange.
     auto* update = new AtomicFolder(best, OldFiles::drop);
     fs::rename(best, update->path().parent_path() / "old");
   });

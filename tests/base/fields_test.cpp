@@ -1,4 +1,4 @@
-// Options declared once: defaults, JSON, checks and what help texts need.
+// Options declared once: defaults, JSON, checks and texts for --help.
 #include "etc_core/base/fields.h"
 
 #include "etc_core/base/error.h"

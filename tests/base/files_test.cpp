@@ -95,7 +95,7 @@ TEST_CASE("a new file has permissions 0644, a replaced one keeps the old ones", 
     fs::permissions(folder / "a", fs::perms{bits});
     AtomicFile file(folder / "a");
     const auto meanwhile = fs::status(file.temporary_path()).permissions();
-    REQUIRE((meanwhile & ~fs::perms{bits} & fs::perms{0077}) == fs::perms::none);  // never more open to others
+    REQUIRE((meanwhile & ~fs::perms{bits} & fs::perms{0077}) == fs::perms::none);  // never more access for others
     file.write("2");
     file.commit();
     REQUIRE(permissions() == fs::perms{bits});
@@ -161,7 +161,7 @@ TEST_CASE("what cannot be written is refused with the reason", "[base]") {
 
 namespace {
 
-// What a reader in a thread of its own gets from a FIFO, which it opens and reads to its end.
+// A thread that opens a FIFO and reads it to its end.
 class FifoReader {
  public:
   explicit FifoReader(const fs::path& path) : thread_([this, path] { text_ = read_file(path); }) {}
@@ -220,7 +220,7 @@ TEST_CASE("waiting for a FIFO's reader ends with a signal", "[base]") {
   struct sigaction action {
   }, before{};
   action.sa_handler = [](int) {};
-  action.sa_flags = SA_RESTART;  // as the program's own handlers
+  action.sa_flags = SA_RESTART;  // like the program's own handlers
   REQUIRE(::sigaction(SIGALRM, &action, &before) == 0);
   ::ualarm(50'000, 50'000);
   REQUIRE_THROWS_AS(AtomicFile(folder / "fifo"), Interrupted);

@@ -24,7 +24,7 @@ TEST_CASE("bf16 rounds to the nearest, ties to even, and keeps what is not a num
   CHECK(rounded(1.0f + 0x3p-8f) == 1.0f + 0x1p-6f);  // tie, up to even
   CHECK(rounded(-3.4e38f) == -std::numeric_limits<float>::infinity());
   CHECK(std::isnan(rounded(std::numeric_limits<float>::quiet_NaN())));
-  CHECK(rounded(0x1p-133f) == 0x1p-133f);  // the smallest subnormal there is
+  CHECK(rounded(0x1p-133f) == 0x1p-133f);  // the smallest subnormal of bf16
 }
 
 TEST_CASE("an arena without a block counts what one with a block hands out", "[base]") {

@@ -1,4 +1,4 @@
-// How programs that call the library end its work.
+// Interrupting work of the library from the calling program.
 #include "etc_core/base/interruption.h"
 
 #include <thread>
@@ -10,7 +10,7 @@ using namespace etc;
 
 TEST_CASE("work asks its thread's watch whether to go on, ten times a second at most", "[base]") {
   int asked = 0;
-  check_interruption();  // nobody to ask
+  check_interruption();  // no watch: does nothing
   {
     const InterruptionWatch watch([&] {
       if (++asked == 2) throw Interrupted("stop");

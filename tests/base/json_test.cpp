@@ -28,7 +28,7 @@ TEST_CASE("JSON may be nested 512 deep", "[base]") {
 }
 
 TEST_CASE("a list of very many objects is read in one pass, and its values are all there", "[base]") {
-  std::string text = "{\"x\": [";  // a look through the list at the end of each object would take minutes
+  std::string text = "{\"x\": [";  // scanning the list at the end of each object would take minutes
   for (int i = 0; i < 400'000; ++i) text += "{\"n\": " + std::to_string(i) + "},";
   const Json all = parse_json(text + "[true, null, -1, 2.5, \"\"]], \"y\": {}}", "long.json");
   REQUIRE(all.at("x").size() == 400'001);

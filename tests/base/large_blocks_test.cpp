@@ -22,7 +22,7 @@ TEST_CASE("a large block is used again by the next one of its size", "[base]") {
   std::memset(first, 1, 3 * kMegabyte + 100);
   large_blocks::give(first, 3 * kMegabyte + 100);
   const std::int64_t kept = large_blocks::report().kept;
-  void* const second = large_blocks::take(3 * kMegabyte + 200);  // as many pages
+  void* const second = large_blocks::take(3 * kMegabyte + 200);  // the same number of pages
   CHECK(second == first);
   CHECK(large_blocks::report().kept < kept);
   large_blocks::give(second, 3 * kMegabyte + 200);
@@ -45,7 +45,7 @@ TEST_CASE("smaller blocks are cut from a kept one, and freed neighbours are one 
 TEST_CASE("of the kept blocks that are large enough the smallest is taken, of equal ones the one freed last",
           "[base]") {
   large_blocks::release_kept();
-  std::vector<void*> blocks;  // from a huge page's border on, and not to one: none are neighbours
+  std::vector<void*> blocks;  // start at a huge page boundary but do not end at one, so none are adjacent
   for (const std::int64_t size : {9, 3, 5, 3}) blocks.push_back(large_blocks::take(size * kMegabyte));
   large_blocks::give(blocks[1], 3 * kMegabyte);
   large_blocks::give(blocks[3], 3 * kMegabyte);
@@ -95,7 +95,7 @@ TEST_CASE("blocks of any sizes, taken and freed in any order, never overlap and 
 
 TEST_CASE("blocks in use and kept ones never take more than was in use at the peak", "[base]") {
   const std::int64_t resident = memory_ledger::process_peak_bytes();
-  // Growing sizes, so that no block is used again: without giving back, the kept ones would come to 1.6 GB.
+  // Growing sizes, so that no block can be reused: without unmapping, kept blocks would add up to 1.6 GB.
   for (std::int64_t size = 8; size < 56; ++size) {
     std::vector<void*> blocks;
     for (int i = 0; i < 2; ++i) {

@@ -1,4 +1,4 @@
-// Which device a process takes: the launchers' word for its number on the machine.
+// The device that a process takes: its index on the machine from the launchers' variables.
 #include "etc_core/base/local_rank.h"
 
 #include <array>
@@ -18,7 +18,7 @@ TEST_CASE("a process's number on its machine is what its launcher says", "[base]
     CHECK(local_rank() == 3);
     ::unsetenv(name);
   }
-  // mpirun within a Slurm job: Slurm started mpirun, whose processes all inherit its number.
+  // mpirun within a Slurm job: Slurm started mpirun, and all its processes inherit mpirun's SLURM_LOCALID.
   ::setenv("SLURM_LOCALID", "0", 1);
   ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", "2", 1);
   CHECK(local_rank() == 2);

@@ -21,7 +21,7 @@ TEST_CASE("who comes second to a lock file is told the process that has it, unti
   const fs::path path = folder / "deep/lock";
   const std::string own = std::to_string(::getpid());
   REQUIRE(LockFile::holder_of(path).empty());
-  REQUIRE_FALSE(fs::exists(path));  // asking makes nothing
+  REQUIRE_FALSE(fs::exists(path));  // holder_of() does not create the file
   {
     const LockFile first(path);
     REQUIRE(first.holder().empty());

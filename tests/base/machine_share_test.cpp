@@ -1,4 +1,4 @@
-// Processors and memory that control groups leave: read from made-up folders of /proc, and asked of the program's own.
+// Limits on processors and memory by control groups, read from simulated /proc folders and from the process's own.
 #include "etc_core/base/machine_share.h"
 
 #include <sched.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process that knows its groups from `cgroup` and the hierarchies from `mountinfo`, and files of the groups.
+// A simulated process: its /proc files `cgroup` and `mountinfo`, and files of its groups.
 class Process {
  public:
   Process(const std::string& groups, const std::string& mounts) {
@@ -29,7 +29,7 @@ class Process {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   fs::path proc() const { return folder_ / "proc"; }
 
-  // A line of mountinfo: group `root` is seen at `point`.
+  // Adds a line to mountinfo: group `root` is mounted at `point`.
   void mount(const std::string& root, const std::string& point, const std::string& type, const std::string& options) {
     mounts_ +=
         "31 23 0:28 " + root + " " + path(point) + " rw,relatime shared:5 - " + type + " cgroup " + options + "\n";

@@ -63,7 +63,7 @@ TEST_CASE("what is beside the buffers is what is no buffer", "[base]") {
 }
 
 TEST_CASE("the process's peak is not that of the program that started it", "[base]") {
-  // It begins again where the kernel lets it: a peak of 16 MB does not stay.
+  // If the kernel supports it, the peak can be reset: a past peak of 16 MB does not stay.
   { const std::vector<char> large(16 << 20, 'x'); }
   const std::int64_t high = memory_ledger::process_peak_bytes();
   if (!reset_process_peak()) return test::skip("the kernel does not reset peaks");

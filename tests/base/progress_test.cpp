@@ -1,4 +1,4 @@
-// What progress looks like on a terminal: bar, share, rate, remaining time and the note; on a file, lines.
+// The output of Progress on a terminal (bar, share, rate, remaining time, note) and in a file (lines).
 #include "etc_core/base/progress.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Standard error as a terminal of our own for as long as it lives.
+// Redirects standard error to a pseudo-terminal while the object lives.
 class Terminal : etc::NotCopied {
  public:
   Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -43,7 +43,7 @@ class Terminal : etc::NotCopied {
     saved_ = -1;
   }
 
-  // 0: it does not know.
+  // 0: unknown.
   void set_columns(unsigned short columns) {
     struct winsize size {};
     size.ws_row = 24;
@@ -104,7 +104,7 @@ TEST_CASE("what was done before does not count as speed", "[base]") {
     text = terminal.shown();
     terminal.restore();
   }
-  // 10 steps in a little more than a tenth of a second.
+  // 10 steps took a little more than a tenth of a second.
   const std::size_t end = text.rfind(" steps/s");
   REQUIRE(end != std::string::npos);
   const double rate = std::stod(text.substr(text.rfind(", ", end) + 2));
@@ -172,7 +172,7 @@ TEST_CASE("what takes long is announced at once, on a file as well", "[base]") {
   {
     etc::Progress bar("benchmark", 3, "points");
     bar.announce(0, "L=4096");
-    bar.update(1, "L=4096");  // a file gets one line in ten seconds
+    bar.update(1, "L=4096");  // not written: a file gets at most one line in ten seconds
     bar.announce(1, "L=8192");
   }
   ::dup2(saved, STDERR_FILENO);

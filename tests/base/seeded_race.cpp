@@ -1,4 +1,4 @@
-// Two tasks of a loop add to one number. The thread sanitizer must say so.
+// A deliberate data race: two tasks of a loop add to one number. The thread sanitizer must report it.
 #include <cstdint>
 #include <cstdio>
 

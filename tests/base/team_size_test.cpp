@@ -1,4 +1,4 @@
-// On how many threads short loops run, with a clock and loops of the test's own.
+// The choice of the number of threads for short loops, with a simulated clock and simulated loops.
 #include "etc_core/base/team_size.h"
 
 #include <functional>
@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::int64_t kMicrosecond = 1000, kSecond = 1'000'000'000;
 
-// Runs loops of five kinds in turn until `until`; `cost`: nanoseconds of a loop on so many threads.
+// Runs loops of five kinds in turn until `until`; `cost`: nanoseconds of a loop for a number of threads.
 struct Machine {
   TeamSize size;
   std::int64_t now = 0;
   int last = 0;  // threads of the last loop
 
-  // Share of the time that was spent on `threads` threads.
+  // The fraction of the time that was spent on `threads` threads.
   double run(std::int64_t until, int most, int threads, const std::function<std::int64_t(int)>& cost) {
     const std::int64_t start = now;
     std::int64_t on = 0;
@@ -37,7 +37,7 @@ struct Machine {
 TEST_CASE("short loops stay on all threads where these are faster", "[base][threads]") {
   Machine machine;
   const auto halves = [](int threads) { return 40 * kMicrosecond / threads; };
-  // What is tried costs a hundredth of the time at most, in the long run.
+  // In the long run, trials take at most a hundredth of the time.
   CHECK(machine.run(2 * kSecond, 2, 2, halves) > 0.9);
   CHECK(machine.run(22 * kSecond, 2, 2, halves) > 0.99);
 }
@@ -55,7 +55,7 @@ TEST_CASE("short loops leave threads that make them slower, and return to them w
 
 TEST_CASE("of many threads as many are found as make short loops fastest", "[base][threads]") {
   Machine machine;
-  // Each thread costs 3 microseconds to begin with: 4 are best of 16.
+  // Each thread has a start-up cost of 3 microseconds, so 4 of 16 threads are best.
   const auto cost = [](int threads) { return 60 * kMicrosecond / threads + 3 * kMicrosecond * threads; };
   machine.run(2 * kSecond, 16, 4, cost);
   CHECK(machine.run(20 * kSecond, 16, 4, cost) > 0.95);

@@ -1,4 +1,4 @@
-// How the team of threads waits: without using the processor, whatever loops came before.
+// The thread pool waits without using processor time, whatever loops came before.
 #include "etc_core/base/thread_team.h"
 
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ double processor_seconds(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Processor seconds of all threads but this one while `work` runs.
+// CPU time of all other threads while `work` runs.
 template <typename Work>
 double seconds_of_others(const Work& work) {
   const auto others = [] {
@@ -57,7 +57,7 @@ TEST_CASE("threads that wait for a loop use no processor time", "[base][threads]
   if (waiting_is_set()) return;
   set_thread_count(4);
   std::atomic<int> runs{0};
-  // 20 loops, each followed by 10 ms of one thread's work: with spinning workers the others take 0.2 s and more.
+  // 20 loops, each followed by 10 ms of work on one thread: spinning workers would use 0.2 s and more.
   const double waiting = seconds_of_others([&] {
     for (int i = 0; i < 20; ++i) {
       parallel_for(8, [&](std::int64_t) { ++runs; });
@@ -74,17 +74,17 @@ TEST_CASE("the caller that waits for others' tasks soon leaves the processor", "
   set_thread_count(2);
   const double before = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
   for (int i = 0; i < 5; ++i) {
-    // Whoever takes task 1 sleeps; the other has nothing to do.
+    // The thread that runs task 1 sleeps; the other one has nothing to do.
     parallel_for(2, [](std::int64_t task) {
       if (task == 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
     });
   }
-  // 0.2 s with spinning threads; each of the two may look for a millisecond, five times.
+  // Spinning threads would use 0.2 s; each of the two may spin for a millisecond, five times.
   CHECK(processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - before < 0.05);
 }
 
 TEST_CASE("nobody waits for a worker that has not begun", "[base][threads]") {
-  // More threads than any machine has processors, tasks that the caller alone does in no time.
+  // Far more threads than needed, for tasks that the caller alone finishes almost at once.
   set_thread_count(64);
   std::atomic<std::int64_t> runs{0};
   for (int i = 0; i < 2000; ++i) parallel_for(64, [&](std::int64_t) { ++runs; });
@@ -157,13 +157,13 @@ TEST_CASE("a thread that often waits for a processor is told so for a while", "[
   constexpr std::int64_t kStep = RunDelay::kWindow;
   RunDelay idle;
   std::int64_t now = 7 * kStep;
-  CHECK_FALSE(idle.high(now, 3 * kStep));  // what was before it began does not count
+  CHECK_FALSE(idle.high(now, 3 * kStep));  // delay before the first call does not count
   for (int i = 1; i < 10; ++i) CHECK_FALSE(idle.high(now += kStep, 3 * kStep + i * (kStep / 20)));
 
   RunDelay crowded;
   now = 0;
   CHECK_FALSE(crowded.high(now, 0));
-  CHECK_FALSE(crowded.high(now += kStep / 2, kStep / 2));  // the window is not over
+  CHECK_FALSE(crowded.high(now += kStep / 2, kStep / 2));  // the window has not ended yet
   CHECK(crowded.high(now += kStep / 2, kStep / 2));
   const std::int64_t seen = now;
   while (now + kStep < seen + RunDelay::kMemory) CHECK(crowded.high(now += kStep, kStep / 2));

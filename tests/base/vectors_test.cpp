@@ -1,8 +1,9 @@
-// What base has in vectors gives the numbers of its plain definitions, with every instruction set of this processor.
+// The vector functions of base give the same numbers as their scalar definitions, with every instruction set of this
+// processor.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/base/vectors_test.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// Must follow foreach_target.h, which includes this file once per instruction set.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -18,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How many of the numbers with these upper halves, and the lower halves that decide about rounding, differ.
+// The number of differences over all upper halves, combined with the lower halves that are critical for rounding.
 std::int64_t bf16_differences() {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du;
@@ -32,7 +33,7 @@ std::int64_t bf16_differences() {
   return differences;
 }
 
-// The same of random words of all lanes.
+// The number of differing random words over all lanes.
 std::int64_t philox_differences() {
   std::int64_t differences = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -55,7 +56,7 @@ std::int64_t philox_differences() {
   return differences;
 }
 
-// How many numbers that 32 bits hold are rounded to another integer than the plain one, ties to even.
+// The number of inputs within 32 bits that are not rounded like the scalar function, ties to even.
 std::int64_t rounding_differences() {
   const hn::ScalableTag<float> d;
   std::int64_t differences = 0;
@@ -69,8 +70,8 @@ std::int64_t rounding_differences() {
   return differences;
 }
 
-// 2^x of every 2^-8 from -140 to 127: how many are off by more than one unit of the last place, or not 0 below -125; and
-// a sum of all bits, which is the same for all instruction sets.
+// 2^x in steps of 2^-8 from -140 to 127: the number of results off by more than one ulp, or not 0 below -125; and a sum
+// of all bits, which must be the same for all instruction sets.
 struct Powers {
   std::int64_t wrong = 0;
   std::uint64_t bits = 0;
@@ -125,7 +126,7 @@ TEST_CASE("vectors round, raise to powers and draw random numbers as the plain d
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-// Chosen by the first call, among threads, some tasks ran with what the processor has instead of what is allowed.
+// When the first call among several threads chose the target, some tasks ran with instructions that were not allowed.
 TEST_CASE("instructions are chosen when the limit is applied, and once", "[base]") {
   apply_cpu_limit();
   CHECK(hwy::GetChosenTarget().IsInitialized());
@@ -133,7 +134,7 @@ TEST_CASE("instructions are chosen when the limit is applied, and once", "[base]
   if (cpu_level() == CpuLevel::avx2) CHECK((hwy::SupportedTargets() & (HWY_AVX2 - 1)) == 0);
 #endif
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  apply_cpu_limit();  // another model is made, beside one that computes
+  apply_cpu_limit();  // as when a second model is made while another one computes
   CHECK(hwy::GetChosenTarget().IsInitialized());
 }
 

@@ -55,7 +55,7 @@ struct Probabilities {
 
 // ---- By the formulas. ----
 
-// What follows from entropies and divergences by token, in the order of the file.
+// The summaries of entropies and divergences per token, in the order of the file.
 void add_summaries(const Probabilities& p, std::int64_t real, Results& found) {
   const auto cells = [&](const std::string& name, const std::function<void(const Row&)>& take) {
     const Row& all = found[name];
@@ -87,7 +87,7 @@ std::int64_t real_queries(const GoldenFile& file) {
 Results dense_by_formula(const GoldenFile& file) {
   const Probabilities p(file, "analysis/probs");
   Results found;
-  // Whom anybody at all attends to: the mask.
+  // The mask: keys that any query attends to.
   Row& seen = found["mask"];
   seen.assign(static_cast<std::size_t>(p.queries * p.keys), 0);
   p.for_each_row([&](std::int64_t layer, std::int64_t head, std::int64_t query) {
@@ -206,7 +206,7 @@ sparse::AttentionTiles masked_tiles(const GoldenFile& file, std::int64_t n) {
   return sparse::build_self_tiles({1, offsets.data(), sparse::SequenceLabels::kFull, 0, labels.data()});
 }
 
-// carried: a layer's own scores are what its logits have more than those of the layer before (running sum).
+// carried: a layer's own scores are its logits minus those of the layer before (running sum).
 Results dense_by_tiles(const GoldenFile& file, bool carried) {
   const Probabilities p(file, "analysis/probs");
   auto batch = std::make_shared<AttentionBatch>();
@@ -267,8 +267,8 @@ struct EtcLabels {
   }
 };
 
-// One of the two operators on the file's probabilities of its queries. column(query, c): the key of column c, long ones
-// counted on behind the global ones; -1: none.
+// Runs one of the two operators on the file's probabilities of its queries. column(query, c): the key of column c, where
+// long keys are numbered after the global ones; -1: none.
 LayerStatistics etc_layer(const GoldenFile& file, bool global, const EtcSizes& sizes) {
   const Probabilities of_global(file, "analysis_etc/global_probs");
   const Probabilities p(file, global ? "analysis_etc/global_probs" : "analysis_etc/long_probs");
@@ -404,7 +404,7 @@ TEST_CASE("a golden file of attention statistics with one number changed is noti
         const Row values = given.read<double>(path).values;
         const bool input = std::find(way.inputs.begin(), way.inputs.end(), name) != way.inputs.end();
         if (input && !name.ends_with("probs")) continue;
-        // Of probabilities one that leaves others something: rows of nearly 1 hide what is done to their largest.
+        // For probabilities, one near 0.3: in a row whose largest is nearly 1, a change of that one has no visible effect.
         const auto nearer = [&](double a, double b) { return input ? std::abs(a - 0.3) > std::abs(b - 0.3) : a < b; };
         const auto largest = std::max_element(values.begin(), values.end(), nearer) - values.begin();
         const double factor = name.starts_with("head_order") ? 2 : 1.001;

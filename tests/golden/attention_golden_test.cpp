@@ -1,8 +1,8 @@
 // Every position method of the attention operator against dense_reference.h5, groups `attention`, `sinusoid` and `t5`.
 //
-// A case runs on every operator that can have it: self attention (divided by queries, labels of a window), with causal
-// tiles and a memory where it is causal, and ETC's global attention, whose global tokens are the case's queries and
-// whose long tokens are its keys (divided by keys).
+// A case runs on every operator that supports it: self attention (divided by queries, labels of a window), with causal
+// tiles and a memory if it is causal, and ETC's global attention, where global tokens are the case's queries and long
+// tokens its keys (divided by keys).
 #include <cmath>
 #include <functional>
 #include <map>
@@ -84,7 +84,7 @@ sparse::DistanceMap distances_of(const Case& c) {
   return {};
 }
 
-// What a case's masks and listed labels say, kMasked where nothing is seen, [queries, keys].
+// The labels [queries, keys] from a case's masks and listed labels, kMasked for invisible pairs.
 std::vector<std::uint8_t> pair_labels(const Case& c) {
   const auto mask = c.file.read_mask(c.path("mask"));
   std::vector<std::uint8_t> labels(mask.size());
@@ -131,7 +131,7 @@ std::shared_ptr<AttentionBatch> batch_of(const Case& c) {
   sparse::TypeTiles& tiles = batch->operators[0].tiles.types[c.on == Operator::global ? 1 : 0];
   const sparse::DistanceMap map = distances_of(c);
   if (!map.rows.empty()) {
-    // Causal tiles know where the queries are.
+    // Causal tiles need the positions of the queries.
     std::vector<std::int64_t> shifts;
     if (c.on != Operator::causal) shifts = {c.has_memory() ? -c.setting("memory") : 0};
     sparse::label_by_distance(tiles, map, shifts);
@@ -142,7 +142,7 @@ std::shared_ptr<AttentionBatch> batch_of(const Case& c) {
   return batch;
 }
 
-// A case's parameters as the engine has them, and where their gradients go: rows before heads.
+// A case's parameters in the library's layout, rows before heads, and the storage for their gradients.
 class Inputs {
  public:
   Inputs(Tape& tape, const Case& golden) : tape_(tape), c(golden) {
@@ -164,7 +164,7 @@ class Inputs {
     const auto found = parameters_.find(name);
     return found == parameters_.end() ? nullptr : &found->second;
   }
-  // A parameter as rows of the tape: its gradient is read off the variable.
+  // A parameter as rows on the tape; its gradient is read from the variable.
   Var rows(const std::string& name) {
     Var& own = rows_[name];
     if (!own.defined()) own = Var(parameters_.at(name).value, true);
@@ -202,7 +202,7 @@ class Inputs {
     return {c.has_memory() ? biased_query() : rows("Q"), rows("K"), rows("V")};
   }
 
-  // [H, n, d] as the file has it.
+  // [H, n, d], the file's layout.
   std::vector<float> gradient(const std::string& name) {
     const auto of_rows = rows_.find(name);
     const Tensor own = of_rows != rows_.end() ? of_rows->second.grad() : parameters_.at(name).grad;
@@ -295,7 +295,7 @@ std::vector<float> probabilities(const Case& c) {
   return all;
 }
 
-// What the engine makes of a case, under the file's names.
+// The library's results for a case, under the file's names.
 Named results_of(const Case& c) {
   Named results;
   Tape tape(Recording::on);
@@ -314,8 +314,8 @@ Named results_of(const Case& c) {
   return results;
 }
 
-// The names of the tensors of a file's case that differ from the results by more than is tolerated. Scores are compared
-// where the mask lets pairs be seen.
+// The names of the tensors of a file's case that differ from the results by more than the tolerance. Scores are compared
+// at visible pairs only.
 std::vector<std::string> differences(const Case& c, const Named& results) {
   std::vector<std::string> names{"output", "probs", "scores"}, differ;
   for (const std::string& name : c.file.data_sets(c.path("grad"))) names.push_back("grad/" + name);
@@ -337,7 +337,7 @@ bool is_pattern(const std::string& name) {
   return name == "performer" || name == "bigbird";
 }
 
-// Calls check(case) for every case of the file and each operator that can have it; how many there were.
+// Calls check(case) for every case of the file and each operator that supports it; returns their number.
 std::size_t for_each_case(const GoldenFile& file, const std::function<void(const Case&)>& check) {
   std::size_t cases = 0;
   for (const std::string& name : file.groups("attention")) {
@@ -373,7 +373,7 @@ TEST_CASE("a changed number in any tensor of a position method is noticed, there
       for (const auto& [name, values] : results) {
         if (c.on == Operator::global && c.queries() == c.keys()) continue;  // the comparison is the same for both
         std::filesystem::copy_file(file.path(), copy, std::filesystem::copy_options::overwrite_existing);
-        // The largest of all numbers, which is of a visible pair.
+        // The largest number, which belongs to a visible pair.
         const auto largest = std::max_element(values.begin(), values.end(),
                                               [](float a, float b) { return std::fabs(a) < std::fabs(b); });
         H5Edit(copy).scale_element("/" + c.path(name), largest - values.begin(), 1.01);

@@ -30,11 +30,11 @@ void for_each_pair(const BertGolden& golden, const Use& use) {
   }
 }
 
-// Sets the layer's scores, of all pairs: those of what its attention read, and with running scores those before it.
+// Sets the layer's scores of all pairs from the inputs of its attention; with running scores, adds those of earlier layers.
 void set_scores(const BertGolden& golden, const WatchedAttention& watched, BertRun& run) {
   const sparse::AttentionInputs& read = watched.inputs;
   const sparse::Rows &q = read.q, &k = read.keys[0].k;
-  if (q.rows == 0) return;  // of the global tokens, which there are none of
+  if (q.rows == 0) return;  // the operator of global tokens, which do not exist here
   const bool carries = golden.config.use_residual_attention && watched.layer > 0;
   std::vector<float> scores;
   if (carries) scores = run.outputs.at(of_layer(watched.layer - 1, "scores"));
@@ -50,7 +50,7 @@ void set_scores(const BertGolden& golden, const WatchedAttention& watched, BertR
   run.outputs[of_layer(watched.layer, "scores")] = std::move(scores);
 }
 
-// At visible pairs, the scores [N, T, W] that the model carries behind the layer.
+// At visible pairs, sets the scores [N, T, W] that the model carries after the layer.
 void set_carried(const BertGolden& golden, std::int64_t layer, const Tensor& carried, BertRun& run) {
   std::vector<float>& scores = run.outputs.at(of_layer(layer, "scores"));
   const std::int64_t tokens = carried.dim(1), window = carried.dim(2);

@@ -1,5 +1,5 @@
-// Golden files of kind `bert`: their input and weights, what a model makes of them, and its comparison with the file.
-// The models are those of the tests; what BERT has and they have not, the pooler, is computed here.
+// Golden files of kind `bert`: their input and weights, a model's results for them, and the comparison with the file.
+// The tests provide the models; BERT's pooler, which these models lack, is computed here.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace etc::test {
 
-// B sequences of the same length, as BERT takes them.
+// B sequences of the same length, in BERT's input format.
 struct BertInput {
   std::int64_t batch = 0, length = 0;
   std::vector<std::int32_t> ids, types;  // [B, length]
-  std::vector<std::int32_t> mask;        // [B, length]; keys where it is 0 are seen by no query
+  std::vector<std::int32_t> mask;        // [B, length]; keys with 0 are visible to no query
 };
 
-// The same as a batch of long tokens with labels up to `radius` tokens apart: 0 where BERT's key-side mask lets a pair
-// be seen (padding queries see the valid keys). Token types become segment ids.
+// The same as a batch of long tokens with labels up to distance `radius`: 0 for pairs that BERT's key-side mask makes
+// visible (padding queries see the valid keys). Token types become segment ids.
 EncoderInput encoder_input(const BertInput& input, std::int64_t radius);
 
 struct BertGolden {
   explicit BertGolden(const std::filesystem::path& path);
-  // Its weights as a TensorFlow checkpoint, which is written into the folder.
+  // Writes its weights as a TensorFlow checkpoint to the folder and opens it.
   std::unique_ptr<convert::TensorSource> checkpoint(const TemporaryFolder& folder) const;
 
   GoldenFile file;
@@ -36,7 +36,7 @@ struct BertGolden {
   BertInput input;
 };
 
-// What a model makes of the file's input, under the file's names.
+// A model's results for the file's input, under the file's names.
 struct BertRun {
   NamedNumbers outputs;  // "layer_0/output", …
   double loss = 0;
@@ -44,17 +44,17 @@ struct BertRun {
 };
 
 // Options with which a forward pass adds the embeddings and every layer's states and scores, [B, N, L, L], to `run`;
-// both must live until then. Scores of visible pairs are those that the model carries; those of masked pairs, and all
-// of a model that carries none, follow from the queries and keys its attention read, in double.
+// golden and run must live until then. Scores of visible pairs are those that the model carries. Scores of masked pairs, and
+// all scores of a model that carries none, are computed in double from the queries and keys of its attention.
 ForwardOptions watched(const BertGolden& golden, BertRun& run);
 
-// Adds what is behind the last states [B·L, H], in double: the pooler, tanh(x·kernel + bias) of each sequence's first
-// state, and where the file has gradients the loss, sum(sequence∘W_sequence) + sum(pooled∘W_pooled). Then states.grad()
-// has the loss's gradient and `run` those of the pooler.
+// Adds the computation after the last states [B·L, H], in double: the pooler, tanh(x·kernel + bias) of each sequence's first
+// state and, if the file has gradients, the loss sum(sequence∘W_sequence) + sum(pooled∘W_pooled). In that case states.grad()
+// receives the gradient of the loss, and `run` the gradients of the pooler.
 void add_loss(const BertGolden& golden, Var& states, BertRun& run);
 
 struct BertDifference : ModelDifference {
-  // Everything that the run has.
+  // Compares everything in the run.
   void compare(const BertGolden& golden, const BertRun& run);
   std::vector<std::optional<double>> figures(const BertGolden& golden) const;
 };

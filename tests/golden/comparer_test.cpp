@@ -1,4 +1,4 @@
-// The comparison with golden files itself: it fails where a file lacks something or has another number.
+// Tests of the comparison with golden files: it must fail if a data set is missing in a file or a number differs.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -28,7 +28,7 @@ double worst_of(const Expected& expected, const Actual& actual) {
   return difference.worst.value;
 }
 
-// Whether results of the file's original numbers are within the tolerances of the file as it is now.
+// Whether results for the original file are within the tolerances of the changed file.
 bool tolerated(const std::filesystem::path& path, const GoldenRun& run, const test::LayerStates& attention) {
   const GoldenCase golden(path);
   GoldenDifference difference;
@@ -38,7 +38,7 @@ bool tolerated(const std::filesystem::path& path, const GoldenRun& run, const te
   return difference.tolerated();
 }
 
-// The largest number of a data set that is compared: of scores, at visible pairs only.
+// The largest compared number of a data set; for scores, only visible pairs are compared.
 std::int64_t largest_compared(const GoldenCase& golden, const std::string& name) {
   const auto array = golden.file.read<double>(name);
   const std::size_t at = name.find("scores_");
@@ -55,7 +55,7 @@ std::int64_t largest_compared(const GoldenCase& golden, const std::string& name)
   return largest;
 }
 
-// One data set of every kind that is compared: layers are alike, and gradients by the last two parts of their names.
+// One compared data set of every kind: layers count as one kind, gradients by the last two parts of their names.
 std::vector<std::string> one_of_each_kind(const GoldenCase& golden) {
   std::vector<std::string> names;
   std::set<std::string> seen;
@@ -101,7 +101,7 @@ TEST_CASE("a golden file with a data set removed or a number changed by a thousa
   int files = 0, data_sets = 0;
   for (const auto& path : test::model_files("etc")) {
     const GoldenCase golden(path);
-    // All kinds there are: both precisions of gradients, with and without scores.
+    // Files of all kinds: gradients in both precisions, with and without scores.
     if (!golden.file.has("grads64")) continue;
     CAPTURE(path.filename().string());
     ++files;

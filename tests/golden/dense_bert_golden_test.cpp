@@ -25,9 +25,9 @@ void load_weights(const GoldenFile& file, ParameterSet& parameters) {
   }
 }
 
-// Adds the states between the two sub-layers of every layer. Nobody can watch them there, so each layer's are those of
-// a model with one layer more, of any weights, in which that layer's attention is followed by another one: (sf)^layer,
-// the other attentions, the other feed-forwards.
+// Adds the states between the two sub-layers of every layer. They cannot be observed there, so each layer's states are taken
+// from a model with one more layer (with arbitrary weights), in which the layer's attention is followed by another
+// attention: sub-layers (sf)^layer, then all remaining attentions, then all remaining feed-forwards.
 void add_attention_blocks(const BertGolden& golden, const ParameterSet& weights, BertRun& run) {
   DenseConfig config = convert::dense_config_for(golden.config);
   const std::int64_t layers = config.num_hidden_layers++;
@@ -51,7 +51,7 @@ void add_attention_blocks(const BertGolden& golden, const ParameterSet& weights,
   }
 }
 
-// A forward and where the file has gradients a backward pass, with every number that the file has.
+// A forward pass and, if the file has gradients, a backward pass, with every number that the file has.
 BertRun bert_run(const BertGolden& golden) {
   register_cpu_backend();
   ParameterSet parameters;
@@ -86,8 +86,8 @@ bool is_read(const std::string& name) {
   return name.starts_with("inputs/") || name.starts_with("weights/") || name.starts_with("loss/W_");
 }
 
-// All there are but weights of layers above the first, which are read alike, and gradients of key biases, which are the
-// rounding of sums that are zero.
+// All data sets except weights of layers above the first, which are read in the same way, and gradients of key biases, which
+// are rounding errors of sums that are zero.
 std::vector<std::string> falsified_data_sets(const GoldenFile& file) {
   const std::string layer = "weights/bert/encoder/layer_";
   std::vector<std::string> names = data_sets_below(file, "");
@@ -98,7 +98,7 @@ std::vector<std::string> falsified_data_sets(const GoldenFile& file) {
   return names;
 }
 
-// The number with the largest magnitude; of a weight, that which moves the loss most, as rows of tables may be unused.
+// The number with the largest magnitude; for a weight, the one that changes the loss most, since table rows may be unused.
 std::int64_t number_that_shows(const BertGolden& golden, const std::string& name) {
   std::vector<double> numbers = golden.file.read<double>(name).values;
   if (name.starts_with("weights/")) {
@@ -109,7 +109,7 @@ std::int64_t number_that_shows(const BertGolden& golden, const std::string& name
   return std::max_element(numbers.begin(), numbers.end(), smaller) - numbers.begin();
 }
 
-// Writes the source, of which nothing may be left out, as a model directory.
+// Converts the source to a model directory; every tensor must be used.
 void convert_to_dense(const convert::TensorSource& source, const convert::BertConfig& bert,
                       const std::filesystem::path& model) {
   ParameterSet converted;
@@ -124,8 +124,7 @@ TEST_CASE("a dense encoder has the weights of the published BERT through files o
     CAPTURE(path.filename().string());
     const BertGolden golden(path);
     const TemporaryFolder folder;
-    // A TensorFlow checkpoint becomes a dense encoder, that one a BERT for PyTorch's libraries, and this once more a
-    // dense encoder.
+    // A TensorFlow checkpoint is converted to a dense encoder, that to a PyTorch BERT, and this again to a dense encoder.
     convert_to_dense(*golden.checkpoint(folder), golden.config, folder / "dense");
     convert::write_bert(folder / "dense", folder / "bert");
     const Json written = read_json_file(folder / "bert/config.json");

@@ -20,7 +20,7 @@ namespace {
 constexpr double kAbsolute = 1e-4, kRelative = 1e-4;
 
 struct Difference {
-  double worst = 0;  // in units of what is tolerated
+  double worst = 0;  // in units of the tolerance
   std::string where;
 
   void compare(const std::string& name, const std::vector<double>& expected, const std::vector<float>& actual) {
@@ -48,7 +48,7 @@ Buffer<std::uint8_t> labels_of(const std::vector<std::int32_t>& mask, std::int64
   return labels;
 }
 
-// The file's name of a parameter: "l0.Wq", "final.gamma"; empty: of the embedding stage, which the file leaves out.
+// The file's name of a parameter: "l0.Wq", "final.gamma"; empty for the embedding stage, which the file omits.
 std::string name_in_file(const std::string& name) {
   if (name == "bert/encoder/final/LayerNorm/gamma") return "final.gamma";
   if (name == "bert/encoder/final/LayerNorm/beta") return "final.beta";
@@ -102,7 +102,7 @@ DenseConfig config_of(const EncoderGroup& group) {
   return config;
 }
 
-// The last running scores [N, n, n] out of those by distance [N, n, 2n-1], where the mask lets pairs be seen.
+// The last running scores [N, n, n] at visible pairs, from those by distance [N, n, 2n-1].
 std::vector<float> visible_scores(const Tensor& scores, const std::vector<std::int32_t>& mask, std::int64_t n) {
   std::vector<float> visible;
   for (std::int64_t i = 0; i < scores.dim(0) * n * n; ++i) {
@@ -129,7 +129,7 @@ std::vector<float> projected(const EncoderGroup& group, const std::string& layer
   return heads;
 }
 
-// The probabilities of every attention from the states it read: states[j] [n, H] before the j-th.
+// Compares the probabilities of every attention, computed from its input states: states[j] [n, H] before the j-th.
 void compare_probabilities(Difference& difference, const EncoderGroup& group, const DenseConfig& config,
                            const std::vector<Tensor>& states, const Buffer<std::uint8_t>& labels) {
   std::vector<LayerHeads> layers;
@@ -173,7 +173,7 @@ Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
   Difference difference;
   ForwardOptions options;
   Tensor carry;
-  std::vector<Tensor> states;  // before each attention, and the last
+  std::vector<Tensor> states;  // before each attention, and the final ones
   options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
     states.push_back(of_long.clone());
     carry = scores.of("self");
@@ -210,7 +210,7 @@ Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
   return difference;
 }
 
-// Every variant of the file's group `encoder`; how many were compared.
+// Compares every variant of the file's group `encoder`; returns their number.
 std::size_t compare_encoders(const GoldenFile& file) {
   std::size_t variants = 0;
   for (const std::string& variant : file.groups("encoder")) {

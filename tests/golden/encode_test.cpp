@@ -1,4 +1,4 @@
-// The program itself, from model directory and inputs to states: `etc encode` on golden cases and on bad input.
+// The whole program, from model directory and inputs to states: `etc encode` on golden cases and on invalid input.
 #include <cmath>
 #include <fstream>
 
@@ -25,7 +25,7 @@ using test::Worst;
 
 namespace {
 
-// A model directory of the golden file's weights; a head that the encoder does not know must not disturb.
+// A model directory with the golden file's weights and an extra head, which the encoder must ignore.
 void write_golden_model(const GoldenCase& golden, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   TensorFileWriter weights;
@@ -57,7 +57,7 @@ TEST_CASE("etc encode writes the published model's states and scores", "[golden]
     CAPTURE(result.err);
     REQUIRE(result.code == 0);
     const GoldenFile out(folder / "out.h5");
-    // What the model has and the file does not: a file may leave out its layers, but not some of them.
+    // Outputs that are missing in the file: it may omit all layers, but not some of them.
     for (const std::string& name : test::data_sets_below(out, "outputs")) {
       CAPTURE(name);
       if (name.rfind("layer_", 0) == 0 && !golden.file.has("outputs/layer_0")) continue;
@@ -99,7 +99,7 @@ TEST_CASE("etc encode writes the published model's states and scores", "[golden]
 
 namespace {
 
-// A tiny model directory and inputs of two examples, L = 6, G = 3, that tests then spoil.
+// A tiny model directory and inputs of two examples, L = 6, G = 3, which tests then damage.
 struct Scene {
   TemporaryFolder folder;
   EtcConfig config = test::tiny_config();

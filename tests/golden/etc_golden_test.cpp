@@ -1,5 +1,6 @@
 // The encoder against the published implementation: every golden file of kind `etc`, outputs of every stage, carried
-// scores, loss and gradients; and the engine against itself on the same files: checkpointing, threads, neighbours.
+// scores, loss and gradients. On the same files the encoder is compared with itself: activation checkpointing, threads,
+// neighbours.
 #include <cstring>
 #include <map>
 #include <set>
@@ -128,7 +129,7 @@ TEST_CASE("one layer with residual scores gives the same numbers as without", "[
                                        without.long_states.data() + without.long_states.size());
     worst.compare("long", expected, with.long_states.data());
     CAPTURE(worst.where);
-    REQUIRE(worst.value <= 1e-5);  // scores are rounded to their step of 2^-20
+    REQUIRE(worst.value <= 1e-5);  // scores are rounded to multiples of 2^-20
   }
 }
 

@@ -1,4 +1,4 @@
-// A copy of a golden file that a test falsifies (support/h5_edit.h).
+// A copy of a golden file that a test changes on purpose (support/h5_edit.h).
 #pragma once
 
 #include <filesystem>

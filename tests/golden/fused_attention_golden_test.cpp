@@ -19,7 +19,7 @@ namespace {
 
 const std::string kTypes[] = {"l2l", "l2g", "g2g", "g2l"};
 
-// A [B, N, queries, columns] array of the file in the engine's external form, [N, T, W] for l2l, and back.
+// Converts a [B, N, queries, columns] array of the file to the external form, [N, T, W] for l2l, and back.
 std::vector<float> exchanged(const std::vector<float>& from, const std::string& type, std::int64_t batch,
                              std::int64_t heads, bool to_engine) {
   if (type != "l2l") return from;
@@ -59,12 +59,12 @@ class FusedAttention {
     }
   }
 
-  // Runs forward and backward; each argument takes the differences of its kind.
+  // Runs forward and backward; each argument collects the differences of its kind.
   void compare(bool recording, Worst& outputs, Worst& scores, GradientDifference& gradients) {
     const Var of_long(states("long", length_), recording), of_global(states("global", globals_), recording);
     Tape tape(recording ? Recording::on : Recording::off);
     const std::int64_t long_size = dense("long_query").out(), global_size = global_query().out();
-    // The two sides may have heads of different sizes, so each operator has its own batch facts.
+    // The two sides may have heads of different sizes, so each operator has its own batch description.
     const auto long_batch = batch(long_size / heads_, recording), global_batch = batch(global_size / heads_, recording);
     const auto kv = [&](const char* own, const char* shared) {
       return flag("share_qkv_projections") ? "l2l" : flag("share_kv_projections") ? shared : own;
@@ -187,7 +187,7 @@ class FusedAttention {
     return result;
   }
 
-  // C, or dC, of one type as the file has it.
+  // C, or dC, of one type in the file's layout.
   std::vector<float> external(const AttentionBatch& batch, int type, bool gradient) const {
     const auto index = static_cast<std::size_t>(type);
     const sparse::TypeTiles& tiles = batch.operators[index / 2].tiles.types[index % 2];

@@ -178,7 +178,8 @@ GoldenArray<double> best_reference(const GoldenFile& file, const std::string& pr
   const std::string single = prefix + group + "/" + name, precise = prefix + group + "64/" + name;
   GoldenArray<double> best = file.read<double>(file.has(precise) ? precise : single);
   if (!file.has(precise) || !file.has(single)) return best;
-  // Nobody else reads those of float32: they must be the others but for rounding, which is largest in rows that see nothing.
+  // The float32 numbers are not read otherwise. They must equal the float64 ones up to rounding, which is largest in rows
+  // without visible keys.
   const std::vector<double> rounded = file.read<double>(single).values;
   double largest = 1, worst = 0;
   for (const double value : best.values) largest = std::max(largest, std::abs(value));
@@ -242,7 +243,7 @@ std::string last_parts(const std::string& name) {
   return at == std::string::npos || at == 0 ? name : name.substr(at + 1);
 }
 
-// What rounding may leave of a sum that cancels: see GradientDifference.
+// The possible rounding error of a sum that cancels: see GradientDifference.
 double rounding_floor(const std::string& name, const std::map<std::string, std::vector<double>>& expected) {
   const std::string bias = "/bias";
   if (!name.ends_with(bias)) return 0;
@@ -262,7 +263,7 @@ void GradientDifference::compare(const std::map<std::string, std::vector<double>
     const std::vector<float>& got = actual.at(name);
     if (got.size() != values.size())
       fail(place + name, "gradient: expected {} numbers, got {}", values.size(), got.size());
-    // A tensor of zeros tolerates nothing, and equals itself.
+    // A tensor of zeros has tolerance 0, but must still equal itself.
     const double own = std::max(largest_of(values), 1e-300);
     const double scale = std::max(own, own + rounding_floor(name, expected) / kTolerance);
     Worst of_tensor;

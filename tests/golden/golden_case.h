@@ -1,4 +1,4 @@
-// Golden files of the model: their inputs as engine inputs, their weights as parameters, and comparisons that remember
+// Golden files of the model: their inputs as encoder inputs, their weights as parameters, and comparisons that record
 // the worst difference.
 #pragma once
 
@@ -23,7 +23,7 @@ std::vector<std::filesystem::path> model_files(const std::string& kind);
 // All data sets below a group, as paths relative to it ("etc_document_bert/long_emb_layer_norm/gamma").
 std::vector<std::string> data_sets_below(const GoldenFile& file, const std::string& group);
 
-// The masks and ids of a file's `inputs`, kept as they are in the file; null vectors where absent.
+// The masks and ids of a file's `inputs`, unchanged; empty vectors if absent.
 struct GoldenMasks {
   std::int64_t batch = 0, length = 0, globals = 0, window = 0;
   std::vector<std::int32_t> l2l, l2g, g2g, g2l;                  // masks
@@ -32,11 +32,11 @@ struct GoldenMasks {
   GoldenMasks(const GoldenFile& file, const std::string& group, std::int64_t radius, std::int64_t batch,
               std::int64_t length, std::int64_t globals);
   sparse::AttentionLabels labels(std::int64_t radius, std::int64_t relative_labels) const;
-  GoldenMasks example(std::int64_t b) const;  // that example alone
+  GoldenMasks example(std::int64_t b) const;  // of one example
 
   // Whether the pair counts in a comparison of scores: visible and inside the sequence.
   bool allowed(const std::string& type, std::int64_t b, std::int64_t query, std::int64_t column) const;
-  // Whether no key at all is visible for this query: the engine's output there is its own (etc-core 5.1).
+  // Whether no key is visible for this query; for these our output is defined differently (etc-core 5.1).
   bool fully_masked(bool global, std::int64_t b, std::int64_t query) const;
 
  private:
@@ -56,52 +56,52 @@ struct GoldenCase {
   EncoderInput input(std::optional<std::int64_t> only = std::nullopt) const;
 };
 
-// Fills every parameter from the data sets below the group; all must correspond.
+// Fills every parameter from the data sets below the group; parameters and data sets must correspond one to one.
 void load_golden_weights(const GoldenFile& file, const std::string& group, ParameterSet& parameters);
 
-// The quantity in float64 where the file has it (group "outputs64"), otherwise in float32 (group "outputs").
+// The quantity in float64 if the file has it (group "outputs64"), otherwise in float32 (group "outputs").
 GoldenArray<double> best_reference(const GoldenFile& file, const std::string& prefix, const std::string& group,
                                    const std::string& name);
 
-// The worst difference of many comparisons, and where it was.
+// The worst difference of many comparisons, and its location.
 struct Worst {
   double value = 0;
   std::string where;
 
   void see(double difference, const std::string& place);
-  // Compares element by element; `counts` (null: all) says which elements matter; differences are divided by `scale`.
+  // Compares element by element; `counts` selects the elements (null: all); differences are divided by `scale`.
   void compare(const std::string& name, const std::vector<double>& expected, const float* actual, double scale = 1,
                const std::function<bool(std::int64_t)>& counts = nullptr);
 };
 
 inline constexpr double kOutputTolerance = 1e-5;
 
-// Error unless the model's output has as many numbers as the file's.
+// Throws Error unless the model's output has the same number of elements as the file's.
 void require_size(const GoldenFile& file, const std::string& name, std::size_t expected, std::int64_t actual);
 
 // Compares one of a model's outputs with the file's in both precisions of the file; Error on another size.
 void compare_output(Worst& worst, const GoldenFile& file, const std::string& name, const float* actual,
                     std::int64_t size, const std::function<bool(std::int64_t)>& counts = nullptr);
 
-// Where all columns of a softmax share one key projection, its bias has gradient exactly zero: it shifts whole rows
-// (etc-core 13, invariant 36). What floating point leaves there is the rounding of sums that cancel, which optimisers
-// without bias correction blow up (trap 19), so trained weights are compared without them.
+// If all columns of a softmax share one key projection, the gradient of its bias is exactly zero, since the bias shifts whole
+// rows (etc-core 13, invariant 36). In floating point it is the rounding error of sums that cancel, which optimisers without
+// bias correction amplify (trap 19), so trained weights are compared without these biases.
 bool is_shared_key_bias(const std::string& name, bool share_kv, bool share_qkv);
 
-// Numbers by tensor, as the file names them.
+// Numbers by the file's tensor names.
 using NamedNumbers = std::map<std::string, std::vector<float>>;
 
-// Gradients against the file's, every tensor relative to its own largest number. Throws Error when one of the two has
-// a tensor that the other lacks.
+// Compares gradients with the file's, every tensor relative to its own largest number. Throws Error when a tensor exists on
+// one side only.
 //
-// A bias is a sum over tokens of what its kernel multiplies with x, and may cancel to nothing (is_shared_key_bias):
-// then its rounding is that of the terms, 2^-24 · sqrt(tokens) · |term| for each of the roundings on the way. The
-// kernel's gradient, the same sum with normalised x, is as large as sqrt(tokens) · |term|: hence the floor
-// kRoundings · 2^-24 · (largest of the kernel's gradient). All other tensors have none.
+// The gradient of a bias is a sum over tokens of the terms that its kernel's gradient multiplies with x, and may cancel to
+// zero (is_shared_key_bias). Its rounding error is then that of the terms, 2^-24 · sqrt(tokens) · |term| for each rounding
+// step. The kernel's gradient, the same sum with normalised x, is about sqrt(tokens) · |term|. Hence the absolute tolerance
+// kRoundings · 2^-24 · (largest of the kernel's gradient). All other tensors have no absolute tolerance.
 struct GradientDifference {
   struct OfTensor {
     double own = 0;        // worst difference relative to the tensor's largest number
-    double tolerated = 0;  // as a share of what is tolerated: below 1
+    double tolerated = 0;  // relative to the tolerance; must be below 1
   };
   Worst worst;                              // of all, in units of kTolerance's
   std::map<std::string, OfTensor> tensors;  // by the last parts of their names, layers together
@@ -111,12 +111,12 @@ struct GradientDifference {
   void add(const GradientDifference& other);  // the worst of both
   void print() const;                         // one line per tensor
   static constexpr double kTolerance = 1e-5;
-  // Products, softmax and its slope, sums over keys; with residual scores also over the layers above: 8 come, at most.
+  // Products, softmax and its derivative, sums over keys; with residual scores also over the layers above: at most 8.
   static constexpr double kRoundings = 16;
 };
 
-// The worst differences of a model's runs from the numbers of a file. compare…() throw Error where the file lacks
-// something.
+// The worst differences of a model's runs from the numbers of a file. compare…() throw Error if a data set is missing in the
+// file.
 struct ModelDifference {
   Worst outputs, scores, loss;
   GradientDifference gradients;
@@ -130,7 +130,7 @@ struct ModelDifference {
   void check() const;  // asserts it
 };
 
-// Prints one row per file: the worst figures behind the name.
+// Prints one row per file: its name and the worst differences.
 class GoldenReport {
  public:
   GoldenReport(std::string title, std::vector<std::string> columns);

@@ -1,4 +1,4 @@
-// Golden files that hold a group.
+// Golden files that contain a certain group.
 #pragma once
 
 #include <string>

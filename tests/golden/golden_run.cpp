@@ -65,9 +65,9 @@ void compare_scores(Worst& worst, const GoldenCase& golden, const std::string& n
   });
 }
 
-// Layer `layer` of the model returns what its attention block gave, on one side: the feed-forward block adds zero, and
-// where a layer norm follows it, that one does what the attention block's would have done, which in turn only
-// normalises (a second time that changes nothing beyond rounding).
+// Makes layer `layer` of the model return the output of its attention block, on one side: the feed-forward block adds zero.
+// If a layer norm follows the block, it gets the gamma and beta of the attention block's norm, which in turn only normalises
+// (normalising a second time changes nothing beyond rounding).
 void stop_after_attention(ParameterSet& parameters, const EtcConfig& config, std::int64_t layer, bool global) {
   const std::string layers = "etc_document_bert/global_local_transformer_layers/";
   const auto tensor = [&](const std::string& name) -> Tensor& { return parameters.at(layers + name).value; };
@@ -156,7 +156,7 @@ void GoldenDifference::compare(const GoldenCase& golden, const GoldenRun& run) {
     if (!file.has(name)) fail(file.path().string(), "{} is absent", name);
   }
   if (file.has("loss") != file.has("grads")) fail(file.path().string(), "expected both loss and grads, or neither");
-  // A file may leave out what is inside the encoder, but not a part of it.
+  // A file may omit the states inside the encoder, but only all of them.
   const bool has_layers = file.has("outputs/layer_0");
   compare_states(outputs, golden, "long", run.long_states, false);
   compare_states(outputs, golden, "global", run.global_states, true);

@@ -28,15 +28,15 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
                      std::optional<std::int64_t> only = std::nullopt, Device device = Device::cpu);
 
 // The states between the two blocks of every layer, after attention and its residual sum, of all examples on the CPU.
-// Nobody can watch them, so every layer's are computed as the result of a model in which that layer's feed-forward
-// block hands on what it is given. Empty where the file has none of them.
+// They cannot be observed, so each layer's states are computed as the output of a model in which that layer's feed-forward
+// block is the identity. Empty if the file has none of them.
 LayerStates attention_states(const GoldenCase& golden);
 
-// Of such runs.
+// Differences of GoldenRuns.
 struct GoldenDifference : ModelDifference {
   void compare(const GoldenCase& golden, const GoldenRun& run);  // outputs and scores
   void compare_attention(const GoldenCase& golden,
-                         const LayerStates& states);                      // those between the blocks: outputs, too
+                         const LayerStates& states);                      // states between the blocks, as outputs
   void compare_backward(const GoldenCase& golden, const GoldenRun& run);  // loss and gradients
   std::vector<std::optional<double>> figures(const GoldenCase& golden) const;
 };

@@ -23,7 +23,7 @@ namespace {
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
-// The worst difference, in units of what the file's README tolerates, and how many data sets were compared.
+// The worst difference, in units of the tolerance in the file's README, and the number of compared data sets.
 struct Difference {
   double worst = 0;
   std::string where;
@@ -82,7 +82,7 @@ struct Attended {
   Floats out, dq, dk, dv;
 };
 
-// Forward, and with an upstream gradient backward, under some tiles without terms.
+// Forward pass and, with an upstream gradient, backward pass for tiles without additional score terms.
 Attended attend(const Problem& p, const sparse::AttentionTiles& tiles, const Floats& upstream) {
   Attended result;
   sparse::AttentionInputs in;
@@ -143,7 +143,7 @@ void compare_bigbird(const GoldenFile& file, Difference& difference) {
                              }};
   const Doubles mask = file.read<double>(group + "/mask").values;
   const Doubles output = rows_of(file.read<double>(group + "/output"));
-  // One pattern of all heads, and the same given to each of them.
+  // One pattern for all heads, and the same pattern given for each head.
   for (const std::int64_t heads : {std::int64_t{1}, p.heads}) {
     pattern.heads = heads;
     const sparse::AttentionTiles tiles = sparse::build_bigbird_tiles(pattern, batch);
@@ -152,7 +152,7 @@ void compare_bigbird(const GoldenFile& file, Difference& difference) {
   }
 }
 
-// `plain` has its last key masked: as attention to a sequence without it.
+// In `plain` the last key is masked, which must equal attention to a sequence without it.
 void compare_cross(const GoldenFile& file, Difference& difference) {
   const std::string group = "attention/plain";
   const Problem p(file, group);
@@ -166,7 +166,7 @@ void compare_cross(const GoldenFile& file, Difference& difference) {
   const Attended result = attend(p, sparse::build_cross_tiles({1, queries.data(), keys.data()}),
                                  rows_of(file.read<float>(group + "/upstream")));
   difference.compare(group + "/output", rows_of(file.read<double>(group + "/output")), result.out, kForward);
-  const auto whole = [&](Floats gradient) {  // of the masked key: 0
+  const auto whole = [&](Floats gradient) {  // the masked key's gradient is 0
     gradient.resize(static_cast<std::size_t>(p.keys * p.heads * p.size), 0.0f);
     return gradient;
   };
@@ -175,7 +175,7 @@ void compare_cross(const GoldenFile& file, Difference& difference) {
   difference.compare(group + "/grad/V", rows_of(file.read<double>(group + "/grad/V")), whole(result.dv), kGradient);
 }
 
-// The masks of causal cases, with and without memory; their scores have terms.
+// Compares only the masks of causal cases, with and without memory, because their scores have additional terms.
 void compare_causal(const GoldenFile& file, Difference& difference) {
   for (const std::string& name : file.groups("attention")) {
     if (name.find("causal") == std::string::npos) continue;
@@ -258,7 +258,7 @@ std::vector<std::filesystem::path> pattern_files() {
   return files;
 }
 
-// Every data set that is compared: its largest number is changed by a thousandth, a mask's or a block's to 0.
+// Every compared data set: the test changes its largest number by a thousandth, or to 0 in a mask or block.
 std::vector<std::string> compared_data_sets(const GoldenFile& file) {
   std::vector<std::string> names = {"attention/bigbird/mask",          "attention/bigbird/output",
                                     "attention/bigbird/random_blocks", "attention/plain/mask",

@@ -13,7 +13,7 @@
 namespace etc::test {
 namespace {
 
-// The largest difference, in units of what is tolerated (2e-5 + 2e-5 of the value).
+// The largest difference, in units of the tolerance (2e-5 + 2e-5 of the value).
 double difference(const std::vector<double>& expected, const std::vector<float>& table) {
   REQUIRE(expected.size() == table.size());
   double worst = 0;
@@ -74,7 +74,7 @@ TEST_CASE("tables of positions are refused without columns or with a negative cl
   CHECK_THROWS_WITH(sinusoids(SinusoidLayout::halves_xl, {1}, 0),
                     Catch::Contains("columns: expected at least 1, got 0"));
   CHECK_THROWS_WITH(nezha_table(NezhaRows::index, -1, 4), Catch::Contains("clip: expected at least 0, got -1"));
-  // One pair, whose published angle would divide by D/2 - 1 = 0.
+  // With a single pair the published formula of the angle would divide by D/2 - 1 = 0.
   CHECK(difference({std::sin(3.0), std::cos(3.0)}, sinusoids(SinusoidLayout::halves_t2t, {3}, 2)) <= 1);
 }
 

@@ -15,7 +15,7 @@
 namespace etc::test {
 namespace {
 
-// The file's name of an encoder's parameter, below a group of weights; empty: of the embedding stage, which it lacks.
+// The file's name of an encoder's parameter, below a group of weights; empty for the embedding stage, which it omits.
 std::string name_in_file(const std::string& name) {
   const std::string prefix = "bert/encoder/layer_";
   if (!name.starts_with(prefix)) return "";

@@ -14,7 +14,7 @@ namespace {
 // The file's README: float32; outputs of several layers.
 constexpr double kAbsolute = 1e-4, kRelative = 1e-4;
 
-// The largest difference in units of what is tolerated, `of` elements from `first` on.
+// The largest difference in units of the tolerance, over the elements from `first` on.
 double worst_of(const std::vector<double>& expected, const std::vector<float>& got, std::size_t first) {
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -54,7 +54,7 @@ struct Group {
   std::vector<LayerHeads> layers;
 };
 
-// The sums of all layers' queries and of their keys up to one: the form that is another attention.
+// The sums of the queries and of the keys of all layers up to `last`: a form that is not equal to carried scores.
 LayerHeads added(const std::vector<LayerHeads>& layers, std::size_t last) {
   LayerHeads sum = layers[last];
   for (std::size_t layer = 0; layer < last; ++layer) {
@@ -66,7 +66,7 @@ LayerHeads added(const std::vector<LayerHeads>& layers, std::size_t last) {
   return sum;
 }
 
-// Running scores at pairs that see each other, what a layer adds to them, and those of the form that is not equal.
+// Compares at visible pairs the running scores, each layer's contribution, and the scores of the form that is not equal.
 void compare_scores(const GoldenFile& file, const Group& group) {
   const auto numbers = [&](const std::string& name) { return file.read<double>("residual_scores/" + name).values; };
   const auto sums = numbers("carried_sum"), joined = numbers("concatenated_scores"), own = numbers("layer_scores");

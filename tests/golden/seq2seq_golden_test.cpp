@@ -102,9 +102,9 @@ struct Pair {
   std::vector<std::int32_t> labels;
 };
 
-// Running scores as the file has them, [H, queries, keys]; 0 at pairs that a decoder's causal mask hides.
+// Running scores in the file's layout, [H, queries, keys]; 0 at pairs that a decoder's causal mask hides.
 std::vector<float> carry_of(const Tensor& scores, std::int64_t heads, std::int64_t queries, std::int64_t keys) {
-  if (scores.rank() == 1) return values_of(scores);  // of a whole other sequence
+  if (scores.rank() == 1) return values_of(scores);  // cross-attention: all keys are visible
   const std::int64_t width = scores.dim(2), before = width == 2 * keys - 1 ? keys - 1 : width - 1;
   std::vector<float> out;
   for (std::int64_t i = 0; i < heads * queries * keys; ++i) {
@@ -163,7 +163,7 @@ Results results_of(const GoldenFile& file, const std::string& variant, std::int6
   return results;
 }
 
-// Whether the pair of the number `at` of a data set is seen.
+// Whether element `at` of a data set belongs to a visible pair.
 bool compared(const std::string& name, const std::vector<std::int64_t>& shape, std::size_t at) {
   if (name != "final_carry/decoder_self") return true;
   const auto i = static_cast<std::int64_t>(at);
@@ -171,12 +171,12 @@ bool compared(const std::string& name, const std::vector<std::int64_t>& shape, s
 }
 
 struct TensorDifference {
-  double worst = 0;  // in units of what is tolerated
+  double worst = 0;  // in units of the tolerance
   std::string where;
   std::size_t data_sets = 0;
 };
 
-// Every data set of the variant against the results, and that neither has one the other lacks.
+// Compares every data set of the variant with the results; both sides must have the same names.
 TensorDifference compare(const GoldenFile& file, const std::string& variant, const Results& results) {
   TensorDifference difference;
   for (const std::string& name : data_sets_below(file, "seq2seq/" + variant)) {
@@ -199,8 +199,8 @@ TensorDifference compare(const GoldenFile& file, const std::string& variant, con
   return difference;
 }
 
-// Changes the largest compared number of every data set by a hundredth, one after the other: how many of those that
-// tolerances could notice were not.
+// Changes the largest compared number of every data set by a hundredth, one at a time; returns how many changes large enough
+// for the tolerances were not noticed.
 std::size_t unnoticed(const GoldenFile& file, const std::string& variant, const Results& results) {
   const TemporaryFolder folder;
   const auto path = folder / "falsified.h5";
@@ -213,7 +213,7 @@ std::size_t unnoticed(const GoldenFile& file, const std::string& variant, const 
     for (std::size_t i = 0; i < array.values.size(); ++i) {
       if (compared(name, array.shape, i) && std::abs(array.values[i]) > std::abs(array.values[largest])) largest = i;
     }
-    if (std::abs(array.values[largest]) < 0.03) continue;  // keys' biases, whose gradient is rounding
+    if (std::abs(array.values[largest]) < 0.03) continue;  // key biases, whose gradient is a rounding error
     const auto at = static_cast<std::int64_t>(largest);
     ++changed;
     H5Edit(path).scale_element("/" + full, at, 1.01);
@@ -271,7 +271,7 @@ TEST_CASE("a profile pass sets the numbers of ADMIN that the formulas give", "[g
       for (const float value : values_of(branch.omega->value)) CHECK(value == static_cast<float>(branch.value));
     }
     CHECK(worst < 2e-6);
-    CHECK(worst < std::abs(omegas[1] * 0.001));  // a thousandth would be noticed
+    CHECK(worst < std::abs(omegas[1] * 0.001));  // a change by a thousandth would be noticed
     std::printf("admin: profiled numbers and variances differ by %.1e at most\n", worst);
   });
 }

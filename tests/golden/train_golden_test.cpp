@@ -90,7 +90,7 @@ TEST_CASE("training runs follow the published ones, loss by loss and to the fina
       const double value = seed_mean_square(file, "T_long", output.long_states) +
                            seed_mean_square(file, "T_global", output.global_states);
       for (const auto& losses : expected_losses) loss.see(relative(value, losses[step]), place);
-      if (step == steps) break;  // the last loss is of the final weights
+      if (step == steps) break;  // the last loss belongs to the final weights
       tape.backward();
       const auto refs = param_refs(parameters);
       const double found = global_norm(refs), lr = learning_rate(schedule, static_cast<std::int64_t>(step));
@@ -109,7 +109,7 @@ TEST_CASE("training runs follow the published ones, loss by loss and to the fina
     report.row(path.filename().string(), {loss.value, norm.value, rate.value, weights.value, keys.value});
     CAPTURE(loss.where, norm.where, rate.where, weights.where, keys.where);
     // The reference's own float32 stays within 4.8e-7 (loss) and 7.2e-7 (weights other than shared key biases) of
-    // float64; ours may differ from float32 by as much again.
+    // float64; ours may differ from float32 by the same amount again.
     CHECK(loss.value <= 1e-5);
     CHECK(norm.value <= 1e-5);
     CHECK(rate.value <= 1e-8);

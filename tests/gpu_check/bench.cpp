@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kTokensPerGlobal = 16;
 constexpr int kRepeats = 5;
 
-// Bytes read and written in a second.
+// Bytes read and written per second.
 double bandwidth(Report& report) {
   double rate = 0;
   run_case(report, "copy of 1 GB on the device", [&](Json& figures) {
@@ -34,12 +34,12 @@ double bandwidth(Report& report) {
   return rate;
 }
 
-// Operations in a second of one large product in bf16: what the device gives.
+// Operations per second of one large bf16 GEMM: the rate that the device reaches.
 double product_rate(Report& report) {
   double rate = 0;
   run_case(report, "product of 8192 x 8192 x 8192, bf16", [&](Json& figures) {
     constexpr std::int64_t kSize = 8192;
-    // Floats read as pairs of bf16: what is multiplied is of no matter, but zeros would need less power.
+    // Floats reinterpreted as pairs of bf16: the values do not matter, but zeros would use less power.
     const Tensor a = random_on(Device::cuda, {kSize * kSize / 2}, 1),
                  b = random_on(Device::cuda, {kSize * kSize / 2}, 2);
     const Tensor c = Tensor::zeros({kSize, kSize}, Purpose::scratch, Device::cuda);
@@ -58,7 +58,7 @@ double product_rate(Report& report) {
   return rate;
 }
 
-// Useful operations of a call: twice the multiplications and additions of what is asked for, padding not counted.
+// Useful operations of a call: two per multiply-add, padding not counted.
 template <typename Run>
 double operations_of(const Run& run) {
   profiler::start();

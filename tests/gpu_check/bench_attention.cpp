@@ -1,4 +1,4 @@
-// Rates of the two sparse operators on the device, next to the products of dense attention by the library.
+// Rates of the two sparse operators on the device, compared with the library's GEMMs of dense attention.
 #include "etc_core/autograd/attention.h"
 #include "etc_core/ops/cuda/product.h"
 #include "etc_core/ops/elementwise.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kHeadSize = 64, kLongPerGlobal = 16;
 
-// In bf16, as a model's products write them.
+// Random rows in bf16, the type that a model's GEMMs write.
 Tensor random_there(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   const Tensor fp32 = random_on(Device::cuda, {rows, cols}, seed);
   const Tensor bf16 = Tensor::empty({rows, cols}, Purpose::activations, Device::cuda, ElementType::bf16);
@@ -21,7 +21,7 @@ Tensor random_there(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   return bf16;
 }
 
-// One example: `length` long tokens, a global one for every kLongPerGlobal of them.
+// One example: `length` long tokens, and one global token for every kLongPerGlobal of them.
 class Problem {
  public:
   Problem(std::int64_t heads, std::int64_t length, std::int64_t radius, bool scores)
@@ -46,7 +46,7 @@ class Problem {
     dglobal_ = random_there(globals_, width_, 8);
   }
 
-  // All layers of one operator. With scores the first writes them and the second adds to them.
+  // Runs all layers of one operator. With scores, the first layer writes them and the second adds to them.
   void pass(bool global_side, bool backward) {
     if (layers_ > 1) {
       sparse::ScoreOptions options;
@@ -78,7 +78,7 @@ class Problem {
     return 2.0 * static_cast<double>(pairs * width_ * layers_);
   }
 
-  // Of the running scores held, 0 without.
+  // Bytes of the running scores, 0 without them.
   double score_bytes() const { return batch_->scores ? static_cast<double>(batch_->scores->bytes()) : 0; }
 
  private:

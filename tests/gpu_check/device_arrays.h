@@ -1,4 +1,4 @@
-// Numbers on a device, for those who fill and read them on the host.
+// Numbers on a device that are filled and read on the host.
 #pragma once
 
 #include <vector>
@@ -19,8 +19,8 @@ inline std::vector<float> values_of(const Tensor& tensor) {
   return {host.data(), host.data() + host.size()};
 }
 
-// What an operator reads and writes on one device: every array starts with random numbers, and all of them count as
-// its result, the ones that it should have left alone, too.
+// The arrays that an operator reads and writes on one device. Every array starts with random numbers, and all of them
+// are compared as its result, including those that it must not change.
 class Arrays {
  public:
   explicit Arrays(Device device) : device_(device) {}

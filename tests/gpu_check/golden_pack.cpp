@@ -25,7 +25,7 @@ constexpr NamedIds kIds[] = {
     {"segment_ids", &EncoderInput::segment_ids},   {"global_segment_ids", &EncoderInput::global_segment_ids},
     {"position_ids", &EncoderInput::position_ids}, {"global_position_ids", &EncoderInput::global_position_ids}};
 
-// Eight bytes a word; the number of bytes is in the metadata.
+// Eight bytes per word; the number of bytes is in the metadata.
 std::vector<std::uint64_t> words_of(const Buffer<std::uint8_t>& bytes) {
   std::vector<std::uint64_t> words(static_cast<std::size_t>((bytes.size() + 7) / 8));
   if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), static_cast<std::size_t>(bytes.size()));

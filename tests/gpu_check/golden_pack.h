@@ -1,5 +1,5 @@
-// Golden numbers of the model as one flat file that needs no HDF5: a safetensors file with "<case>/<array>" for every
-// array, and the cases' configurations in its metadata. Integers lie there as 64-bit numbers.
+// Golden numbers of the model in one flat file that needs no HDF5: a safetensors file with "<case>/<array>" for every
+// array, and the cases' configurations in its metadata. Integers are stored as 64-bit numbers.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace etc::gpu_check {
 struct PackedCase {
   EtcConfig config;
   EncoderInput input;
-  Tensor of_long, of_global;            // expected states; nan: does not count
+  Tensor of_long, of_global;            // expected states; nan: not compared
   Tensor weights_long, weights_global;  // of the loss; undefined without gradients
   bool has_gradients = false;
   double loss = 0;
@@ -31,7 +31,7 @@ class GoldenPack {
   explicit GoldenPack(const std::filesystem::path& file);
   std::vector<std::string> names() const;
   PackedCase read(const std::string& name) const;
-  void fill(const std::string& name, ParameterSet& parameters) const;  // the case's weights
+  void fill(const std::string& name, ParameterSet& parameters) const;  // with the case's weights
 
  private:
   TensorFileReader file_;

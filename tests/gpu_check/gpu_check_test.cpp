@@ -1,4 +1,4 @@
-// The stages of gpu-check on the emulated device, the report they leave, and the pack of golden numbers they read.
+// The stages of gpu-check on the emulated device, the report they write, and the pack of golden numbers they read.
 #include <cstdlib>
 
 #include "etc_core/base/error.h"
@@ -106,14 +106,14 @@ TEST_CASE("without a device the report says so, and the stage is not finished", 
         Json{{"name", "a device is there"}, {"holds", false}, {"fault", "cuda: no device found; use --device cpu"}});
 }
 
-// `./run gpu-pack` runs this with ETC_GPU_PACK naming the file to leave behind.
+// `./run gpu-pack` runs this with ETC_GPU_PACK set to the file to write.
 TEST_CASE("the pack of golden numbers is small, and the emulated device computes them", "[golden][slow][pack][cuda]") {
   register_backends();
   const TemporaryFolder folder;
   const char* const wanted = std::getenv("ETC_GPU_PACK");
   const std::filesystem::path pack = wanted != nullptr ? wanted : folder / "goldens.safetensors";
   const std::int64_t cases = gpu_check::write_pack(pack);
-  if (cases == 0) return;  // said so
+  if (cases == 0) return;  // already reported
   CHECK(std::filesystem::file_size(pack) <= 30 << 20);
   if (wanted != nullptr) return;
   gpu_check::Report report(folder / "report.json", "model", "emulated device");

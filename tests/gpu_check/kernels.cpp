@@ -1,5 +1,5 @@
-// Every operator on the device: attention against the double-precision reference on the CPU tests' awkward shapes, the
-// dense operators against the CPU's.
+// Every operator on the device: attention compared with the double-precision reference on the irregular shapes of the
+// CPU tests, the dense operators compared with the CPU's.
 #include "sparse/cuda/register_cuda.h"
 #include "tests/gpu_check/stages.h"
 #include "tests/sparse/attention_support.h"
@@ -25,7 +25,7 @@ void attention(Report& report) {
       }
     }
   }
-  sparse::register_cuda_kernels();  // those that take device memory
+  sparse::register_cuda_kernels();  // the kernels that use device memory
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// gpu_check_link OUTPUT.json, started by mpirun with one process for each GPU: what the processes add over the link is what
-// they add through the hosts, bit for bit. Exit codes: 0 it holds, 1 not, 2 usage.
+// gpu_check_link OUTPUT.json, started by mpirun with one process for each GPU. Checks that sums over the GPU link equal
+// sums through the hosts, bit for bit. Exit codes: 0 equal, 1 not equal, 2 usage.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace etc::gpu_check {
 
 namespace {
 
-constexpr std::int64_t kLeaves = 3;  // of each process: two roots
+constexpr std::int64_t kLeaves = 3;  // per process: two roots
 
 // Sums of random gradients of 64 million weights in buckets.
 GradientSet summed(const Division& division, ParameterSet& parameters) {

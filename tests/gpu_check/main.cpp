@@ -1,4 +1,4 @@
-// gpu_check STAGE OUTPUT.json [PACK]: runs one stage on the device. Exit codes: 0 all cases hold, 1 not, 2 usage.
+// gpu_check STAGE OUTPUT.json [PACK]: runs one stage on the device. Exit codes: 0 all cases pass, 1 some fail, 2 usage.
 #include <cstdio>
 #include <string>
 

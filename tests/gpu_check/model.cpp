@@ -1,5 +1,5 @@
-// Whole models on the device: forward, backward and updates against the CPU's, and against the published model's
-// numbers from a pack (pack.cpp writes it).
+// Whole models on the device: forward, backward and updates compared with the CPU's, and with the published model's
+// numbers from a pack (written by pack.cpp).
 #include <cmath>
 #include <cstring>
 
@@ -22,7 +22,7 @@ struct Outcome {
   double loss = 0;
 };
 
-// loss = sum of the states times the weights given, tensors of the states' sizes.
+// loss = sum of states times weights; the weight tensors have the states' sizes.
 Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EncoderInput& input, const Tensor& weights_long,
                   const Tensor& weights_global, bool backward, ComputeType compute = ComputeType::fp32) {
   Outcome outcome;
@@ -50,11 +50,11 @@ Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EncoderIn
   return outcome;
 }
 
-// Of outputs, which are normalised, and of gradients relative to the largest of a tensor: factors are off by up to 2^-9 of
-// themselves, and a dozen of them follow one another.
+// For outputs, which are normalised, and for gradients relative to the largest of a tensor. Rounding to bf16 changes a
+// factor by up to 2^-9 of its value, and about a dozen roundings follow one another.
 constexpr double kBf16Tolerance = 0.05;
 
-// The largest difference where the expectation is a number (nan: it does not count).
+// The largest difference over entries whose expected value is not nan.
 double worst_of(const float* got, const float* expected, std::int64_t size) {
   double worst = 0;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -107,7 +107,7 @@ void golden(Report& report, const GoldenPack& pack, const std::string& name) {
 
 }  // namespace
 
-// A model's outcome on the device and on the host, from equal weights.
+// A model's outcome on the device and on the host, starting from equal weights.
 std::pair<Outcome, Outcome> on_both(const EtcConfig& config, ComputeType of_device) {
   const EncoderInput input = test::tiny_input(config, {11, 4, 70}, {3, 2, 5});
   const auto outcome = [&](Device device) {
@@ -142,12 +142,12 @@ void model(Report& report, const std::filesystem::path& pack) {
     config.grad_checkpointing_period = residual ? 1 : 0;
     run_case(report, residual ? "tiny model with scores, as the CPU's" : "tiny model, as the CPU's",
              [&](Json& figures) { return compare(on_both(config, ComputeType::fp32), 1e-5, figures); });
-    // Heads and layers of whole tensor-core tiles: activations and gradients between products are bf16.
+    // Head and layer sizes are multiples of tensor-core tiles: activations and gradients between GEMMs are bf16.
     config.num_hidden_layers = 2;
     config.hidden_size = 128;
     config.num_attention_heads = 2;
     config.intermediate_size = 256;
-    config.initializer_range = 0.05;  // with larger weights attention looks at one key, and rounding chooses which
+    config.initializer_range = 0.05;  // with larger weights attention selects one key, and rounding decides which
     run_case(report,
              residual ? "small model in bf16 with scores, near the CPU's" : "small model in bf16, near the CPU's",
              [&](Json& figures) { return compare(on_both(config, ComputeType::bf16), kBf16Tolerance, figures); });

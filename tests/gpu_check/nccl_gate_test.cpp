@@ -1,4 +1,4 @@
-// The link between GPUs, as compiled: which of NCCL's calls it makes. Needs NCCL's and CUDA's headers, no device.
+// Checks which NCCL functions the compiled link between GPUs calls. Needs NCCL's and CUDA's headers, but no device.
 #include <string>
 
 #include "etc_core/base/files.h"

@@ -1,4 +1,4 @@
-// The dense operators on the device against the CPU's, from one set of random numbers.
+// The dense operators on the device compared with the CPU's, on the same random numbers.
 #include <cmath>
 
 #include "etc_core/ops/activation.h"
@@ -24,7 +24,7 @@ struct Shape {
   std::int64_t rows, cols, out;  // out: columns of a dense layer's result
 };
 
-// Two examples, or runs of rows: the first one row, then all others.
+// Two examples, or runs of rows: the first has one row, the second all others.
 std::vector<std::int64_t> offsets_of(const Shape& s) {
   return {0, 1, s.rows};
 }
@@ -34,7 +34,7 @@ ops::HiddenDropout dropout_of(const std::vector<std::int64_t>& offsets) {
   return {.rate = 0.1f, .seed = 5, .examples = 2, .offsets = offsets.data(), .sample_ordinals = kOrdinals};
 }
 
-// Every operator returns what it gives the host; the arrays are compared as well.
+// The values that an operator returns to the host; they are compared as well as the arrays.
 using Numbers = std::vector<double>;
 
 Numbers dense_layer(Arrays& arrays, const Shape& s) {
@@ -222,7 +222,7 @@ Numbers top_k(Arrays& arrays, const Shape& s) {
 
 struct Operator {
   const char* name;
-  // How far a number may be off, of 1 + its size; roundings: of sums in another order; 0: the CPU's bits.
+  // Allowed error relative to 1 + |value|, in roundings of a sum in another order; 0: bit-identical to the CPU.
   double roundings;
   Numbers (*run)(Arrays&, const Shape&);
 };
@@ -250,7 +250,7 @@ std::string compare(const Operator& op, const Shape& s, Json& figures) {
     if (!(off <= worst)) worst = off;  // also when it is nan
   }
   figures["worst"] = worst;
-  // fp32 sums of up to so many terms below 1.
+  // fp32 sums of up to that many terms below 1.
   const double allowed = op.roundings * 6e-8 * static_cast<double>(8 * std::max(s.rows, s.cols));
   return worst <= allowed ? "" : "differs from the CPU's";
 }

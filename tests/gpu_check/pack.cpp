@@ -18,7 +18,7 @@ Tensor tensor_of(const GoldenArray<double>& array, std::int64_t cols) {
   return Tensor::from(values, {static_cast<std::int64_t>(values.size()) / cols, cols}, Purpose::activations);
 }
 
-// Expected states; nan in rows without a visible key, where the engine's output is its own.
+// Expected states; nan in rows without a visible key, whose output the reference does not define.
 Tensor states_of(const GoldenCase& golden, bool global) {
   const Tensor states =
       tensor_of(best_reference(golden.file, "", "outputs", global ? "global" : "long"), golden.config.hidden_size);

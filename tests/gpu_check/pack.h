@@ -1,4 +1,4 @@
-// Where HDF5 is: golden files into a pack.
+// Only with HDF5: converts golden files into a pack.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace etc::gpu_check {
 
-// Packs every golden file of the model; returns how many there were. Without any, nothing is written.
+// Packs every golden file of the model and returns their number. If there are none, writes nothing.
 std::int64_t write_pack(const std::filesystem::path& output);
 
 }  // namespace etc::gpu_check

@@ -1,5 +1,5 @@
-// What a gpu-check stage found, case by case: one JSON file, whole after every case, so that a machine that is taken
-// away leaves what it had shown.
+// Report of a gpu-check stage: one JSON file that is complete after every case, so that results survive if the machine
+// is taken away.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@ namespace etc::gpu_check {
 
 class Report {
  public:
-  // stage: smoke, kernels, model or bench; device: in words.
+  // stage: smoke, kernels, model or bench; device: its description.
   Report(std::filesystem::path file, const std::string& stage, const std::string& device);
 
-  // One case; fault empty: it holds. Prints a line as well.
+  // Adds one case, which passes if `fault` is empty. Also prints a line.
   void add(const std::string& name, const std::string& fault, const Json& figures = Json::object());
 
   int faults() const { return faults_; }
-  void finish();  // marks the stage as run to its end
+  void finish();  // marks the stage as complete
 
  private:
   void write() const;
@@ -29,10 +29,10 @@ class Report {
   int faults_ = 0;
 };
 
-// The device; where there is none that can be used, an error that `file` says as well, as the stage's one case.
+// Opens the device. Without a usable device it throws an error and reports it in `file` as the stage's only case.
 OpenedDevice open_or_report(const std::filesystem::path& file, const std::string& stage);
 
-// Runs a case: what it throws is its fault.
+// Runs a case; an exception that it throws becomes its fault.
 template <typename Run>
 void run_case(Report& report, const std::string& name, const Run& run) {
   Json figures = Json::object();

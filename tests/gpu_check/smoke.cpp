@@ -1,4 +1,4 @@
-// Is there a device that computes at all?
+// Checks that there is a device that computes at all.
 #include <cmath>
 
 #include "etc_core/base/device_state.h"

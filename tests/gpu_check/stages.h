@@ -11,11 +11,11 @@ namespace etc::gpu_check {
 
 void smoke(Report& report);      // memory, copies, one kernel, one product
 void operators(Report& report);  // dense operators against the CPU's
-void kernels(Report& report);    // these, and attention against its reference on the tests' shapes
-// The tiny models against the CPU's and, with a pack of golden numbers (empty: none), against those.
+void kernels(Report& report);    // these, and attention against its reference with the shapes of the tests
+// The tiny models compared with the CPU's, and with a pack of golden numbers unless `pack` is empty.
 void model(Report& report, const std::filesystem::path& pack);
 
-// What is measured of the attention operators, forward and backward, with running scores and without, in bf16.
+// Measurements of the attention operators, forward and backward, with and without running scores, in bf16.
 struct AttentionBench {
   std::int64_t heads = 12;
   std::vector<std::int64_t> lengths = {512, 2048, 4096, 8192, 32768, 65536}, radii = {84, 255};

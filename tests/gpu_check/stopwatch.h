@@ -1,4 +1,4 @@
-// Seconds of work on the device, by the host's clock between two waits for it.
+// Wall time of work on the device, measured by the host between two synchronisations.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace etc::gpu_check {
 
-// Median of `repeats` calls, after two that are not timed.
+// Median of `repeats` calls after two untimed ones.
 template <typename Run>
 double seconds_of(int repeats, const Run& run) {
   std::vector<double> seconds;

@@ -1,4 +1,4 @@
-// What is told of attention probabilities (analysis 2 to 5), in double precision, from rows of probabilities: written
+// The statistics of attention probabilities (analysis 2 to 5), in double precision, from rows of probabilities: written
 // from the formulas, sharing no code with the library.
 #pragma once
 
@@ -36,7 +36,7 @@ inline double mass(const Row& p) {
   return sum;
 }
 
-// p/mass; a row without mass is not a distribution: nan.
+// p/mass; nan for a row without mass, which is not a distribution.
 inline Row renormalised(const Row& p) {
   const double all = mass(p);
   Row row;
@@ -49,7 +49,7 @@ inline Row part(const Row& p, std::size_t begin, std::size_t end) {
   return {p.begin() + static_cast<std::ptrdiff_t>(begin), p.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// At position q·(n-1) of the n values in order, linear between neighbours.
+// The value at position q·(n-1) of the n sorted values, with linear interpolation.
 inline double quantile(Row values, double q) {
   std::sort(values.begin(), values.end());
   const double at = q * static_cast<double>(values.size() - 1);

@@ -39,7 +39,7 @@ bool has_tables(const Attention& a) {
   return false;
 }
 
-// The row of the tables a visible pair takes; -1: none.
+// The table row of a visible pair; -1: none.
 int label_of(const Attention& a, const KeyType& type, const Query& query, std::int64_t key, int listed) {
   if (!has_tables(a)) return -1;
   if (type.distance_rows.empty()) return type.labels.empty() ? -1 : listed;
@@ -97,9 +97,9 @@ double scale_of(const Attention& a) {
   return a.scale > 0.0 ? a.scale : 1.0 / std::sqrt(static_cast<double>(a.head_size));
 }
 
-// What a pair takes from the tables, for one head.
+// A pair's entries in the tables, for one head.
 struct PairTables {
-  std::int64_t row = -1, vectors = 0;  // -1: nothing; where its vectors begin
+  std::int64_t row = -1, vectors = 0;  // row, -1: none; start of its vectors
   double factor = 1.0;
 
   PairTables(const Attention& a, const Pair& pair, std::int64_t head) {
@@ -173,7 +173,7 @@ void add(Values& gradient, Values& mass, std::int64_t index, double value, doubl
   slot(mass, index) += magnitude;
 }
 
-// From the gradient of one pair's score, before its scale, to everything the score is made of.
+// Propagates the gradient of one pair's score, before its scale, to all inputs of the score.
 void score_gradients(const Attention& a, const Query& query, std::int64_t head, const Pair& pair, double ds,
                      double mass, Gradients& g) {
   const PairTables tables(a, pair, head);
@@ -197,7 +197,7 @@ void score_gradients(const Attention& a, const Query& query, std::int64_t head, 
   add(g.dfactor, g.dfactor_mass, tables.row, ds * dot, mass * dot_mass);
 }
 
-// Gradients of zero, of the sizes of the inputs.
+// Zero gradients with the sizes of the inputs.
 Gradients zeros(const Attention& a) {
   Gradients g;
   g.dq.assign(a.q.size(), 0.0);

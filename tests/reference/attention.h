@@ -1,7 +1,7 @@
 // The formula of the sparse attention operator, in double precision, pair by pair: written from the contract of
 // sparse/attention.h, sharing no code with the library. Slow on purpose.
 //
-// Beside every value stands its *mass*: the same sum with every term replaced by its magnitude. Rounding errors are
+// Every value comes with its *mass*: the same sum with every term replaced by its magnitude. Rounding errors are
 // bounded by mass times epsilon, so tests compute their tolerances from it.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace etc::reference {
 using Values = std::vector<double>;
 using Offsets = std::vector<std::int64_t>;
 
-// Keys of one type and what is known of each pair. Pairs are numbered in the external form of the scores.
+// Keys of one type and the data of each pair. Pairs are numbered in the external form of the scores.
 struct KeyType {
   Offsets key_offsets;
   Values k, v;                       // [keys, N, D]
@@ -22,9 +22,9 @@ struct KeyType {
   bool window = false;               // l2l: columns are distances
   std::int64_t radius = 0;
   bool carries = false;
-  double logit_scale = 1.0;  // c, where the type carries
+  double logit_scale = 1.0;  // c, if the type carries scores
   Values previous;           // C of the layer before, external form [N, …]; empty: zeros
-  // Labels by distance instead (`labels` then only mask): rows[clip(d) - first], d = key - query + shift of the example.
+  // Labels by distance (`labels` is then only a mask): rows[clip(d) - first], d = key - query + shift of the example.
   std::vector<std::int64_t> distance_rows;  // empty: none
   std::int64_t first_distance = 0;
   std::vector<std::int64_t> shifts;  // empty: 0
@@ -39,14 +39,14 @@ struct Attention {
   Values rel, rel_bias;                  // [R, N, D], [R, N]; empty: none
   Values rel_k, factor, product, rel_v;  // [R, N, D], factor [R, N]; empty: none
   KeyType types[2];
-  // Factor on a probability: 0 or 1/(1-rate); keys of both types are counted on. Null: 1.
+  // Factor on a probability: 0 or 1/(1-rate); keys of both types are numbered consecutively. Null: 1.
   std::function<double(std::int64_t example, std::int64_t head, std::int64_t query, int type, std::int64_t key)>
       dropout;
 };
 
 struct Result {
   Values out, lse;    // [queries, N, D], [N, queries]
-  Values running[2];  // C, external form; 0 where a pair does not exist
+  Values running[2];  // C, external form; 0 for pairs that do not exist
 };
 
 struct Gradients {

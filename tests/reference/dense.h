@@ -33,8 +33,8 @@ Reals central_differences(const std::function<double(const Reals&)>& f, Reals x,
 
 Reals to_double(const std::vector<float>& values);
 
-// |x| of every element: what a linear operator makes of magnitudes is, for each result, the sum of its terms'
-// magnitudes, which rounding errors are relative to.
+// |x| of every element. A linear operator applied to magnitudes gives, for each result, the sum of its terms' magnitudes,
+// to which rounding errors are relative.
 Reals magnitudes(const std::vector<float>& values);
 
 // sum of x·y

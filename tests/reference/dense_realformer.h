@@ -1,5 +1,5 @@
-// A single-sequence transformer encoder with residual attention scores, dense and in double, written from etc-core 5.1,
-// 6.1, 9.1 alone: the oracle for ETC whose window covers everything (invariants 1 and 29).
+// A single-sequence transformer encoder with residual attention scores, dense and in double, written only from etc-core
+// 5.1, 6.1, 9.1: the reference for an ETC whose window covers everything (invariants 1 and 29).
 #pragma once
 
 #include <algorithm>

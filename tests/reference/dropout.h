@@ -1,5 +1,4 @@
-// Hidden dropout in double: the generator as its paper defines it, the keys as etc-core 6.4 does. Shares no code with
-// the library.
+// Hidden dropout in double: the generator as in its paper, the keys as in etc-core 6.4. Shares no code with the library.
 #pragma once
 
 #include <array>
@@ -15,8 +14,8 @@ using Words4 = std::array<std::uint32_t, 4>;
 
 // Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. One round is
 //   (c0, c1, c2, c3) -> (hi(M1·c2) ^ c1 ^ k0, lo(M1·c2), hi(M0·c0) ^ c3 ^ k1, lo(M0·c0))
-// with the halves of products of 64 bits; the keys of round r are (k0 + r·W0, k1 + r·W1) modulo 2^32, W0 and W1 being
-// the golden ratio less 1 and the root of 3 less 1, as shares of 2^32.
+// with the halves of 64-bit products. The keys of round r are (k0 + r·W0, k1 + r·W1) modulo 2^32, where W0 and W1 are the
+// golden ratio minus 1 and the square root of 3 minus 1, as fractions of 2^32.
 inline Words4 reference_philox(Words4 c, std::uint32_t k0, std::uint32_t k1) {
   constexpr std::uint64_t kWord = std::uint64_t{1} << 32;
   constexpr std::uint64_t kM0 = 0xD2511F53, kM1 = 0xCD9E8D57;
@@ -46,9 +45,9 @@ struct ReferenceDropout {
   std::vector<std::uint64_t> ordinals;  // [B]
 };
 
-// What each element of a [M, cols] block is multiplied with: 1/(1-rate) where it is kept, else 0. Element (token t,
-// column c) of an example is kept iff word c mod 4 of Philox with the counter (c/4, t, 0, 0) is at least rate·2^32,
-// rounded down; the key is number (layer, site) of SplitMix64 from number `ordinal` of SplitMix64 from the seed.
+// The factor of each element of a [M, cols] block: 1/(1-rate) if it is kept, else 0. Element (token t, column c) of an
+// example is kept iff word c mod 4 of Philox with the counter (c/4, t, 0, 0) is at least rate·2^32, rounded down. The key is
+// number (layer, site) of SplitMix64 started at number `ordinal` of SplitMix64 started at the seed.
 inline Reals reference_dropout_factors(const ReferenceDropout& of, std::int64_t cols) {
   Reals factors;
   for (std::size_t b = 0; b < of.ordinals.size(); ++b) {

@@ -15,10 +15,10 @@ struct Performer {
   bool causal = false, stabilised = true;
 };
 
-// Features of all queries [queries, N, m]: a maximum of each.
+// Features of all queries [queries, N, m], each query with its own maximum.
 std::vector<double> query_features(const Performer& p);
 
-// Features of all keys [keys, N, m]: one maximum per example and head.
+// Features of all keys [keys, N, m], with one maximum per example and head.
 std::vector<double> key_features(const Performer& p);
 
 // [queries, N, D]; 0 without keys.

@@ -7,7 +7,7 @@
 
 namespace etc::test {
 
-// y [R, N]: y_rn = sum_c (v − u)_nc rel_rnc;  rel [R, N, D], u and v [N, D], an empty one counts as 0
+// y [R, N]: y_rn = sum_c (v − u)_nc rel_rnc;  rel [R, N, D], u and v [N, D], an empty u or v counts as 0
 inline Reals reference_position_bias(std::int64_t heads, std::int64_t head_size, const Reals& rel, const Reals& u,
                                      const Reals& v) {
   const std::int64_t width = heads * head_size, rows = static_cast<std::int64_t>(rel.size()) / width;

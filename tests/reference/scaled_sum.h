@@ -1,4 +1,4 @@
-// A residual sum whose branch a number scales, in double. Shares no code with the library.
+// A residual sum with a scaled branch, in double. Shares no code with the library.
 #pragma once
 
 #include "tests/reference/dense.h"

@@ -8,7 +8,7 @@
 
 namespace etc::test {
 
-// The segment of every row: that whose offsets [S+1] it lies between.
+// The segment of every row, from the offsets [S+1].
 inline std::vector<std::int64_t> reference_segment_ids(const std::vector<std::int64_t>& offsets) {
   std::vector<std::int64_t> ids;
   for (std::int64_t row = 0; row < offsets.back(); ++row) {

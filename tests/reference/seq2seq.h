@@ -1,4 +1,4 @@
-// An encoder-decoder of one pair of sentences in double, written from translation 1 to 3 alone; shares no code with the
+// An encoder-decoder for one pair of sentences in double, written only from translation 1 to 3; shares no code with the
 // library.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace etc::test {
 struct ReferenceSeq2Seq {
   std::map<std::string, Reals> parameters;  // by their names
   std::int64_t hidden = 0, heads = 0, inner = 0, encoder_layers = 0, decoder_layers = 0;
-  std::string norm, activation = "relu";  // as the configuration has it
+  std::string norm, activation = "relu";  // as in the configuration
   bool carried[3] = {};                   // encoder_self, decoder_self, cross
   bool mean = false;
 

@@ -10,8 +10,8 @@
 namespace etc::test {
 
 // [S, cols, k]: the rows, counted from their segment's first, of the k largest numbers of each column of each segment
-// of z [T, cols]; -1 where the segment has fewer. A row's place is the number of rows that come before it: those that
-// are not finite before those that are, then larger before smaller, then lower rows before higher.
+// of z [T, cols]; -1 where the segment has fewer. A row's rank is the number of rows that precede it: non-finite numbers
+// first, then larger before smaller, then lower rows before higher.
 inline std::vector<std::int32_t> reference_top_k_rows(const std::vector<std::int64_t>& offsets, std::int64_t cols,
                                                       std::int64_t k, const Reals& z) {
   std::vector<std::int32_t> top;

@@ -28,7 +28,7 @@ struct ReferenceUpdate {
     return u;
   }
 
-  // One step of g; w = w - ρ·rate·u. Returns ρ: ‖w‖/‖u‖ where LAMB adapts and both are above 0, else 1.
+  // One step with gradient g; w = w - ρ·rate·u. Returns ρ: ‖w‖/‖u‖ if LAMB adapts and both are above 0, else 1.
   double step(const Reals& g, double rate, bool adapted) {
     take_gradient(g);
     const Reals u = update();

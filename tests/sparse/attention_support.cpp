@@ -38,7 +38,7 @@ double largest_norm(const reference::Values& values, std::int64_t size) {
 }
 
 // Bound for the error of one layer's score: D + 8 roundings of terms whose magnitudes sum to at most
-// |q| (m |k| + |rel|) + |k| |rel_k| + |bias| (Cauchy and Schwarz; m: the largest factor or number of w), and half a step
+// |q| (m |k| + |rel|) + |k| |rel_k| + |bias| (Cauchy-Schwarz; m: the largest factor or number of w), plus half a step
 // of the running scores.
 double score_error(const reference::Attention& a) {
   double keys = 0.0;
@@ -50,7 +50,7 @@ double score_error(const reference::Attention& a) {
   return (static_cast<double>(a.head_size) + 8.0) * kUnit * mass * scale + 0.5 * sparse::kScoreStep;
 }
 
-// Keeps the running scores of visible pairs only: at masked ones any finite value will do.
+// Keeps the running scores of visible pairs only; masked pairs may have any finite value.
 void drop_masked(const reference::Attention& a, int t, std::int64_t heads, reference::Values& values) {
   const auto& type = a.types[t];
   if (type.labels.empty()) return;
@@ -246,7 +246,8 @@ void backward_layer(sparse::ScoreState& state, AttentionProblem& problem) {
   problem.backward(scores[0], scores[1]);
 }
 
-// Products in bf16, of inputs that are rounded before: they are exact, and the reference sees the same numbers.
+// For bf16 products the inputs are rounded beforehand, so that the products are exact and the reference gets the same
+// numbers.
 void multiply_in_bf16(AttentionProblem& problem) {
   problem.setup.compute = ComputeType::bf16;
   for (bench::RowBuffer* rows :
@@ -305,7 +306,7 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
   double error = 0.0;  // of a score or running sum, after each layer
   // Probabilities (and gradients of scores) are rounded to bf16 before they are multiplied.
   const double rounding = stack.bf16 ? 0x1p-8 : 0.0;
-  // The CPU's powers of two in bf16 are a cubic.
+  // The CPU computes powers of two in bf16 with a cubic polynomial.
   const double power = stack.bf16 && stack.device == Device::cpu ? 1.2e-4 : 0.0;
   std::vector<double> errors;
   Comparison comparison{describe(stack.attention_case, stack.side), ""};
@@ -326,7 +327,7 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
     errors.push_back(error);
     const reference::Result& expected = forwards.back();
     const double columns = static_cast<double>(problem.tiles(0).max_group_columns + problem.tiles(1).max_group_columns);
-    // p is off by the error of its logit and that of the log-sum-exp (each at most `error`), of exp and of the sum.
+    // The error of p comes from its logit and the log-sum-exp (each at most `error`), from exp and from the sum.
     const double p_error = 2.0 * error + (columns + 8.0) * kUnit;
     const double values = (std::max(largest(a.types[0].v), largest(a.types[1].v)) + largest(a.rel_v)) /
                           (1.0 - stack.attention_case.dropout);
@@ -348,8 +349,8 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
     const AttentionProblem& problem = *result.layers[l];
     const reference::Gradients g =
         reference::backward(attentions[l], doubles(problem.dout), running_gradient, running_mass);
-    // Every gradient is a sum of products of p, dp - delta and inputs: p is off by a relative 2 * error, the sums by
-    // their number of terms; dC carries the errors of the layers above.
+    // Every gradient is a sum of products of p, dp - delta and inputs: p has a relative error of 2 * error, the sums an
+    // error proportional to their number of terms, and dC includes the errors of the layers above.
     const double terms = static_cast<double>(problem.q.count + problem.k[1].count + 3 * problem.setup.head_size);
     const double relative =
         4.0 * errors.back() * static_cast<double>(result.layers.size() - l) + (terms + 32.0) * kUnit + 2.0 * rounding;

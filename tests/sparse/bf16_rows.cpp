@@ -38,7 +38,7 @@ std::vector<float> all_of(const Buffer<float>& buffer) {
   return {buffer.begin(), buffer.end()};
 }
 
-// Within a rounding of the numbers and one of the largest.
+// Equal up to one rounding of each number and one of the largest number.
 bool near_rows(const std::vector<float>& got, const std::vector<float>& exact) {
   double largest = 0;
   for (const float value : exact) largest = std::max(largest, std::abs(static_cast<double>(value)));
@@ -49,13 +49,13 @@ bool near_rows(const std::vector<float>& got, const std::vector<float>& exact) {
   return got.size() == exact.size();
 }
 
-// A call on rows of fp32 whose numbers are bf16's.
+// A call on fp32 rows whose numbers are exactly representable in bf16.
 AttentionProblem solved_in_fp32(const AttentionCase& c, Side side, Device device) {
   AttentionProblem p(c, std::make_shared<const Structure>(c), side);
   p.device = device;
   for (bench::RowBuffer* rows : {&p.q, &p.k[0], &p.k[1], &p.v[0], &p.v[1], &p.dout}) round_in_place(*rows);
   p.forward();
-  round_in_place(p.out);  // backward is to read the same
+  round_in_place(p.out);  // so that backward reads the same numbers
   p.backward();
   return p;
 }
@@ -80,7 +80,7 @@ std::string different_in_bf16_rows(const AttentionCase& c, Side side, Device dev
   rows("dk[1]", own.dk[1], expected.dk[1]);
   rows("dv[0]", own.dv[0], expected.dv[0]);
   rows("dv[1]", own.dv[1], expected.dv[1]);
-  // On a GPU dq is rounded before and after the share of relative terms is added.
+  // On a GPU dq is rounded both before and after the contribution of relative terms is added.
   if (device == Device::cpu || own.inputs().relative.vectors == nullptr) {
     rows("dq", own.dq, expected.dq);
   } else {

@@ -1,4 +1,4 @@
-// Attention on rows of bf16, as products leave them: the bits of the same kernels on the same numbers in fp32, rounded.
+// Attention on bf16 rows must give the same bits as the same kernels on the same numbers in fp32, rounded.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace etc::test {
 
-// Forward and backward of a case in bf16, without running scores: names of the results that differ, "" where none does.
+// Forward and backward of a case in bf16, without running scores. Returns the names of the results that differ, or "".
 std::string different_in_bf16_rows(const AttentionCase& attention_case, Side side, Device device);
 
 }  // namespace etc::test

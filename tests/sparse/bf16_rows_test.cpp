@@ -1,4 +1,4 @@
-// Rows of bf16 on the CPU (bf16_rows.h).
+// bf16 rows on the CPU (bf16_rows.h).
 #include "tests/sparse/bf16_rows.h"
 
 #include "sparse/register_cpu.h"
@@ -9,7 +9,7 @@ using namespace etc::test;
 
 TEST_CASE("attention on rows of bf16 has the bits of rows of fp32, rounded", "[sparse][processor]") {
   sparse::register_cpu_kernels();
-  // Both ways of dividing; one segment and several, whose halos are summed; splits of keys; rows written past the caches.
+  // Both divisions of work; one segment and several, whose halos are summed; key splits; non-temporal stores of rows.
   AttentionCase cases[] = {
       {"one token each", {1}, {1}, 5, 1, 16, 6, Labels::document},
       {"an example without anything", {9, 0, 5}, {4, 0, 3}, 3, 2, 16, 8, Labels::document},

@@ -1,5 +1,5 @@
-// Attention with bf16 operands. Its inputs are rounded beforehand and given to the fp32 kernels, or the reference, as
-// well: what then differs is the rounding of probabilities and of the gradients of scores, and the order of sums.
+// Attention with bf16 operands. The fp32 kernels, or the reference, get the same inputs, rounded beforehand. Results
+// then differ only by the rounding of probabilities and score gradients, and by the order of sums.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -86,7 +86,7 @@ TEST_CASE("bf16 attention differs from fp32 attention by the rounding of probabi
       BothTypes both = problems(c, side);
       both.exact.forward();
       both.reduced.forward();
-      // Probabilities sum to 1, each off by half a unit of 2^-8 at most; sums of D products in another order.
+      // Probabilities sum to 1, each with an error of at most half a unit of 2^-8; sums of D products in another order.
       const float values = std::max(largest(both.exact.v[0]), largest(both.exact.v[1]));
       const float tolerance = values * (0x1p-8f + 1e-4f * c.magnitude * c.magnitude);
       float worst = 0;
@@ -184,7 +184,7 @@ TEST_CASE("bf16 attention has the same bits on 1, 2 and 4 threads, and alone as 
   set_thread_count(before);
 }
 
-// Of the term cases, those whose tables kernels in bf16 take.
+// The term cases whose tables are supported in bf16.
 bool takes_bf16(const AttentionCase& c) {
   return !c.parts.key_vectors && !c.parts.products && !c.parts.value_vectors;
 }

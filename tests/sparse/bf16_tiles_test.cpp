@@ -1,5 +1,5 @@
-// The products and roundings of bf16 attention: a processor's instructions have the bits of their definitions, the plain
-// tiles for AMX, a loop here for AVX-512. With these tables the attention kernel is the same text.
+// The products and roundings of bf16 attention: the processor's instructions must give the same bits as their
+// definitions, which are the plain tiles for AMX and a loop in this file for AVX-512.
 #include <cmath>
 #include <vector>
 
@@ -25,7 +25,7 @@ std::size_t places(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
 
-// `rows` rows of `size` numbers, rounded into rows of `stride`, those of missing rows zeros.
+// `rows` rows of `size` numbers, rounded into rows of `stride`; missing rows are zero.
 Halves rounded_rows(const Bf16Tiles& tiles, std::int64_t rows, std::int64_t room, std::int64_t size,
                     std::int64_t stride) {
   const std::vector<float> values = test::random_floats(rows * size, 5);
@@ -36,7 +36,7 @@ Halves rounded_rows(const Bf16Tiles& tiles, std::int64_t rows, std::int64_t room
   return result;
 }
 
-// kGroup columns of `size` numbers as pairs of neighbouring rows [stride/2, kGroup, 2].
+// kGroup columns of `size` numbers as pairs of adjacent rows [stride/2, kGroup, 2].
 Halves rounded_pairs(const Bf16Tiles& tiles, std::int64_t size, std::int64_t stride) {
   const std::vector<float> values = test::random_floats(size * kGroup, 6);
   Halves result(places(stride * kGroup));
@@ -78,7 +78,7 @@ std::vector<float> outers(const Bf16Tiles& tiles, std::int64_t keys, std::int64_
   const std::int64_t stride = round_up(head_size, kTileRows16), room = round_up(keys, kTileRows16);
   const std::vector<float> x = test::random_floats(kGroup * head_size, 7);
   Halves w = rounded_rows(tiles, keys, room + 2, kGroup, kTilePairs), x_pairs(places(kTileRows16 * 2 * stride));
-  // Rows of kGroup numbers, not of whole steps.
+  // Rows have kGroup numbers, without padding to whole steps.
   for (std::int64_t n = 0; n < room + 1; ++n) std::copy_n(w.begin() + n * kTilePairs, kGroup, w.begin() + n * kGroup);
   for (std::int64_t i = 0; i < kGroup; i += 2) {
     const float* first = x.data() + i * head_size;
@@ -92,7 +92,7 @@ std::vector<float> outers(const Bf16Tiles& tiles, std::int64_t keys, std::int64_
   return g;
 }
 
-// sum + a·b in the order of AVX-512's VDPBF16PS: pair after pair, the odd product first.   a [2·pairs], b [pairs, kGroup, 2]
+// sum + a·b in the order of AVX-512's VDPBF16PS: pair by pair, odd product first.   a [2·pairs], b [pairs, kGroup, 2]
 float in_order(float sum, const std::uint16_t* a, const std::uint16_t* b, std::int64_t pairs,
                std::int64_t row = 2 * kGroup) {
   for (std::int64_t p = 0; p < pairs; ++p) {
@@ -124,7 +124,7 @@ void outers_in_order(const std::uint16_t* w, const std::uint16_t* x_pairs, std::
   }
 }
 
-// The definition of what bf16_tiles() gives on this processor.
+// The definition for the implementation that bf16_tiles() selects on this processor.
 Bf16Tiles definition() {
   Bf16Tiles tiles = sparse::plain_bf16_tiles();
   if (cpu_has_amx(ComputeType::bf16)) return tiles;
@@ -163,7 +163,7 @@ TEST_CASE("the plain tiles multiply", "[sparse]") {
   CHECK(test::near_all("outer products", outers(plain, 3, 40), products, kGroup * kGroup * 0x1p-24));
 }
 
-// All products and roundings of both tables, bit by bit.
+// Compares all products and roundings of two implementations bit by bit.
 void check_same_bits(const Bf16Tiles& fast, const Bf16Tiles& plain) {
   for (const std::int64_t head_size : {1, 10, 32, 64, 80, 128, 150, 300}) {
     for (const std::int64_t keys : {1, 16, 17, 33, 64, 70}) {
@@ -177,7 +177,7 @@ void check_same_bits(const Bf16Tiles& fast, const Bf16Tiles& plain) {
   }
 }
 
-// A group's sums over two steps, with the other products in between as the passes have them: [D, kGroup].
+// A group's sums over two steps, with the other products in between as in forward and backward: [D, kGroup].
 std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_size) {
   const std::int64_t components = round_up(head_size, kTileRows16), keys = kTilePairs, stride = 2 * keys;
   const std::int64_t row_stride = round_up(head_size, kTilePairs);

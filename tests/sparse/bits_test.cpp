@@ -1,5 +1,5 @@
-// Equal bits: for any number of threads, and for an example alone or in a batch; and nearly equal results on every
-// instruction set.
+// Equal bits for any number of threads and for an example alone or in a batch; nearly equal results on all instruction
+// sets.
 #include "etc_core/base/parallel.h"
 #include "sparse/labels/distance_maps.h"
 #include "sparse/register_cpu.h"
@@ -37,7 +37,7 @@ AttentionCase with_terms(AttentionCase c) {
   return c;
 }
 
-// Those that kernels in bf16 take.
+// The tables that are supported in bf16.
 AttentionCase with_few_terms(AttentionCase c) {
   c = with_terms(c);
   c.parts = {true, true, false, true};
@@ -108,7 +108,7 @@ TEST_CASE("an example has the same bits alone and in a batch", "[sparse]") {
   }
 }
 
-// test_sparse.avx2 runs this one again with ETC_MAX_CPU=avx2.
+// test_sparse.avx2 runs this test again with ETC_MAX_CPU=avx2.
 TEST_CASE("the kernels of every instruction set equal the reference", "[sparse][processor]") {
   sparse::register_cpu_kernels();
   for (std::int64_t head_size : {6, 16, 64}) {

@@ -1,4 +1,4 @@
-// Numbers of an attention operator beside those of the reference, with bounds from fp32's rounding.
+// Compares an attention operator's numbers with those of the reference, with tolerances from fp32 rounding.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,10 +19,10 @@ inline double largest(const reference::Values& values) {
   return result;
 }
 
-// Collects the first number that is off by more than its tolerance.
+// Records the first number whose error exceeds its tolerance.
 struct Comparison {
   std::string where;
-  std::string worst;  // empty: none is
+  std::string worst;  // empty: no error exceeds its tolerance
 
   // |got - expected| <= tolerance everywhere; NaN fails, too.
   void check(const std::string& name, const reference::Values& got, const reference::Values& expected,

@@ -16,8 +16,8 @@ namespace etc::test {
 
 namespace {
 
-// Intel's manual, chapter "Intel AMX": eight registers of at most 16 rows of 64 bytes. Only full shapes are emulated, as
-// the kernels configure them.
+// Intel's manual, chapter "Intel AMX": eight registers of at most 16 rows of 64 bytes. Only full shapes are emulated,
+// because the kernels configure no others.
 struct TileRegisters {
   static constexpr int kRows = 16, kRowBytes = 64;
   bool configured = false;
@@ -32,7 +32,7 @@ struct TileRegisters {
   }
   void zero(int number) { std::memset(tile[number], 0, sizeof(tile[number])); }
 
-  // TDPBF16PS: c[m][n] += a[m] · b[·][n]; sums of even and of odd products apart, added to each other and then to c.
+  // TDPBF16PS: c[m][n] += a[m] · b[·][n]; even and odd products are summed separately, added to each other, then to c.
   void multiply(int c, int a, int b) {
     for (int m = 0; m < kRows; ++m) {
       for (int n = 0; n < kRowBytes / 4; ++n) {
@@ -66,7 +66,7 @@ thread_local TileRegisters registers;
 
 }  // namespace etc::test
 
-// The kernels' text with the instructions replaced, under another name.
+// The kernels' source with the instructions replaced, under another name.
 #undef _tile_loadconfig
 #undef _tile_release
 #undef _tile_loadd
@@ -80,7 +80,7 @@ thread_local TileRegisters registers;
 #define _tile_zero(number) etc::test::registers.zero(number)
 #define _tile_dpbf16ps(c, a, b) etc::test::registers.multiply(c, a, b)
 #define amx_bf16_tiles amx_kernels_on_emulated_tiles
-// Roundings need AVX-512: declared, not called.
+// The rounding functions need AVX-512; they are declared here and not called.
 #include "sparse/cpu/bf16_tiles_amx.cpp"
 #undef amx_bf16_tiles
 

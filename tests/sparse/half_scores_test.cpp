@@ -1,4 +1,4 @@
-// Running scores in 16 bits (score_element.h, HalfScore): how far they are from the exact ones, and what is refused.
+// Running scores in 16 bits (score_element.h, HalfScore): their error against the exact scores, and invalid uses.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kLayers = 4;
 
-// An inference through layers of one operator, both of whose types carry.
+// Inference through layers of one operator; both types carry scores.
 struct Inference {
   std::vector<std::unique_ptr<AttentionProblem>> layers;
   std::vector<std::array<std::vector<float>, 2>> running;  // C after each layer, external form
@@ -52,7 +52,7 @@ Inference infer(const AttentionCase& c, Side side, bool mean, ScoreType type) {
   return result;
 }
 
-// A batch of unequal texts with masks, and one whose last group is not full.
+// A batch of texts of different lengths with masks, and one whose last group is not full.
 std::vector<AttentionCase> half_cases() {
   return {{"ragged", {150, 3, 70}, {23, 2, 17}, 12, 2, 16, 12, Labels::document},
           {"long", {700}, {40}, 84, 3, 24, 32, Labels::document}};
@@ -82,15 +82,15 @@ TEST_CASE("16-bit scores stay within the sum of their roundings of the exact one
             }
           }
           CHECK(worst <= 1);
-          CHECK(most > 0x1p-15);  // they were rounded to 16 bits at all
+          CHECK(most > 0x1p-15);  // shows that scores were rounded to 16 bits
         }
-        // The layer's own logits are made of the exact s: those of the first layer are off by int32's rounding alone.
+        // A layer's logits use the unrounded s, so logits of the first layer differ by int32's rounding only.
         const auto& one = *half.layers[0];
         const auto& other = *exact.layers[0];
         for (std::int64_t i = 0; i < one.lse.size(); ++i) {
           if (std::isfinite(other.lse[i])) REQUIRE(std::abs(one.lse[i] - other.lse[i]) < 1e-5f);
         }
-        // A logit of the last layer is off by what the sums before it are, and log-sum-exp by no more than its logits.
+        // A logit of the last layer has the error of the sums before it; the error of log-sum-exp is not larger.
         for (std::int64_t i = 0; i < half.layers.back()->lse.size(); ++i) {
           if (std::isfinite(exact.layers.back()->lse[i]))
             REQUIRE(std::abs(half.layers.back()->lse[i] - exact.layers.back()->lse[i]) < 0.02f);

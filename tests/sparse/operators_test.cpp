@@ -1,5 +1,5 @@
-// Properties of the operators that need no layer stack: dense attention, numbers of the specification, dropout
-// statistics, arguments that are refused, accumulation.
+// Properties of the operators without a layer stack: dense attention, numbers of the specification, dropout statistics,
+// invalid arguments, accumulation.
 #include <cmath>
 
 #include "sparse/attention_statistics.h"
@@ -14,7 +14,7 @@ using Catch::Matchers::Equals;
 
 TEST_CASE("long attention equals dense attention when the window covers the input", "[sparse]") {
   sparse::register_cpu_kernels();
-  // The same tokens as long tokens with a covering window, and as global tokens, which see each other always.
+  // The same tokens as long tokens with a window over all of them, and as global tokens, which always see each other.
   const AttentionCase window{"window", {45}, {0}, 44, 2, 16, 0, Labels::none};
   const AttentionCase dense{"dense", {0}, {45}, 1, 2, 16, 0, Labels::none};
   AttentionProblem a(window, std::make_shared<const Structure>(window), Side::long_side);
@@ -43,7 +43,7 @@ TEST_CASE("a masked key has no influence, whatever its value", "[sparse]") {
   p.forward();
   const float before = p.out.at(0, 0);
   for (std::int64_t d = 0; d < 8; ++d) {
-    p.k[1].values[40 * p.k[1].stride + d] = 1e4f;  // of another sentence than global token 0's
+    p.k[1].values[40 * p.k[1].stride + d] = 1e4f;  // in a sentence other than that of global token 0
     p.v[1].values[40 * p.v[1].stride + d] = 1e4f;
   }
   p.forward();
@@ -52,7 +52,7 @@ TEST_CASE("a masked key has no influence, whatever its value", "[sparse]") {
 
 TEST_CASE("dropout keeps the right share, and each value of rate, seed, layer and ordinal its own bits", "[sparse]") {
   sparse::register_cpu_kernels();
-  // With q = 0 and v = 1 every probability is 1/keys, and out is the kept share over (1 - rate).
+  // With q = 0 and v = 1 every probability is 1/keys, and out is the kept fraction divided by (1 - rate).
   const AttentionCase c{"dropout", {256}, {64}, 127, 2, 4, 0, Labels::none, 1.0f, 0.25f};
   const auto structure = std::make_shared<const Structure>(c);
   const auto kept_share = [&](std::uint64_t seed, std::uint32_t layer, std::int64_t ordinal) {
@@ -144,7 +144,7 @@ TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]")
   refuses(bad, "rel must match labels.l2l: expected R=8, got R=7");
   bad.inputs.relative.labels = 0;
   refuses(bad, "rel: expected R from 1 to 65536, got R=0");
-  bad.inputs.relative = {nullptr, table.data(), 7};  // biases alone need every label, too
+  bad.inputs.relative = {nullptr, table.data(), 7};  // biases alone also need a row for every label
   refuses(bad, "rel must match labels.l2l: expected R=8, got R=7");
   bad = args;
   bad.inputs.dropout.rate = 1.0f;
@@ -216,9 +216,9 @@ TEST_CASE("biases without vectors are a table whose vectors are zero", "[sparse]
       CHECK(same_bits(zeros.lse, biases.lse));
       CHECK(same_bits(zeros.dk[0].values, biases.dk[0].values));
       CHECK(same_bits(zeros.drel_bias, biases.drel_bias));
-      CHECK(std::equal(zeros.dq.values.begin(), zeros.dq.values.end(), biases.dq.values.begin()));  // but for -0
+      CHECK(std::equal(zeros.dq.values.begin(), zeros.dq.values.end(), biases.dq.values.begin()));  // -0 equals 0
       CHECK(biases.drel[0] == 0.0f);
-      // The biases matter.
+      // The biases have an effect.
       biases.setup.relative_labels = 0;
       biases.setup.compute = compute;
       biases.forward();

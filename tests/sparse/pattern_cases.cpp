@@ -37,7 +37,7 @@ PatternBatch self_batch(const std::string& name, const std::vector<std::int64_t>
           }};
 }
 
-// What BigBird's definition says of the blocks of one example, as one head sees them: [blocks, blocks].
+// Visible blocks of one example and head according to BigBird's definition: [blocks, blocks].
 std::vector<bool> block_mask(const sparse::BigBirdPattern& pattern, std::int64_t blocks, std::int64_t head) {
   const std::int64_t last = blocks - 1;
   std::vector<bool> mask;

@@ -1,4 +1,4 @@
-// The batches that pattern tests run: awkward lengths, empty examples, several splits and segments.
+// The batches of the pattern tests: uneven lengths, empty examples, several splits and segments.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace etc::test {
 
-// A pattern over lengths of queries and keys, one per example.
+// A pattern, and the lengths of queries and keys of each example.
 struct PatternBatch {
   std::string name;
   std::vector<std::int64_t> queries, keys;
@@ -31,7 +31,7 @@ PatternBatch cross_batch(const std::string& name, const std::vector<std::int64_t
 PatternBatch bigbird_batch(const std::string& name, const std::vector<std::int64_t>& lengths,
                            const BigBirdShape& shape);
 
-// One or more of every pattern.
+// At least one case of every pattern.
 const std::vector<PatternBatch>& pattern_batches();
 
 }  // namespace etc::test

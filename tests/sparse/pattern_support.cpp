@@ -23,7 +23,7 @@ const sparse::TypeTiles& own(const PatternCase& c) {
   return c.tiles->types[0];
 }
 
-// Numbers of one tensor: functions of the example's ordinal and the row within, not of the batch.
+// Numbers of one tensor. They depend on the example's ordinal and the row within the example, not on the batch.
 std::vector<float> numbers(const PatternCase& c, const std::vector<std::int64_t>& offsets, std::uint64_t tensor,
                            std::int64_t layer) {
   std::vector<float> values;
@@ -61,7 +61,7 @@ sparse::AttentionInputs inputs_of(const PatternCase& c, const PatternLayer& laye
   return in;
 }
 
-// Where a pair lies in the scores' external form; -1: nowhere.
+// Index of a pair in the external form of the scores; -1: the pair is not stored.
 std::int64_t external_place(const PatternCase& c, const PatternPair& pair) {
   const sparse::TypeTiles& type = own(c);
   const auto b = static_cast<std::size_t>(pair.example);
@@ -126,7 +126,7 @@ reference::Attention reference_of(const PatternCase& c, const PatternLayer& laye
   return a;
 }
 
-// D + 8 roundings of terms that sum to at most |q||k| (their numbers are at most 2), and half a step of C.
+// D + 8 roundings of terms that sum to at most |q||k| (components are at most 2), plus half a step of C.
 double score_error(const PatternCase& c) {
   const auto size = static_cast<double>(c.head_size);
   return (size + 8.0) * kUnit * 4.0 * std::sqrt(size) + 0.5 * sparse::kScoreStep;
@@ -148,7 +148,7 @@ reference::Values visible_running(const PatternCase& c, const std::vector<float>
   return values;
 }
 
-// Only at visible pairs: elsewhere any finite value will do.
+// Compares visible pairs only; masked pairs may have any finite value.
 void drop_masked(const reference::Attention& a, reference::Values& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (a.types[0].labels[i] == sparse::kMasked) values[i] = 0.0;
@@ -215,7 +215,7 @@ std::string compare_pattern(const PatternCase& c, const std::vector<PatternLayer
       if (l > 0 && c.carries) a.types[0].previous = forwards.back().running[0];
       forwards.push_back(reference::forward(a));
       error = score_error(c) + (c.carries ? error : 0.0);
-      // p is off by the error of its logit and of the log-sum-exp, of exp and of the sum.
+      // The error of p comes from its logit, the log-sum-exp, exp and the sum.
       const double p_error = 2.0 * error + (static_cast<double>(own(c).max_group_columns) + 8.0) * kUnit;
       comparison.where = fmt::format("{}, head {}, layer {}", c.name, head, l);
       comparison.check("out", of_head(c, layer.out, head), forwards.back().out, p_error * 2.0 / (1.0 - c.dropout));
@@ -263,7 +263,7 @@ std::string check_tiles(const PatternCase& c) {
           }
         }
         pairs += static_cast<std::int64_t>(listed.size());
-        std::set<std::int64_t> steps;  // of the keys any query of the group sees
+        std::set<std::int64_t> steps;  // of the keys that any query of the group sees
         for (std::int64_t i = first; i < std::min<std::int64_t>(queries, first + sparse::kGroup); ++i) {
           for (std::int64_t j = 0; j < keys; ++j) {
             const bool sees = c.sees({head, b, i, j});
@@ -272,7 +272,7 @@ std::string check_tiles(const PatternCase& c) {
             return fmt::format("{}: head {}, example {}, query {}, key {}: expected {}", c.name, head, b, i, j, sees);
           }
         }
-        // A window's steps begin anywhere: one more per stretch.
+        // A window's steps may begin at any key: allow one more step per stretch.
         seen_columns += (static_cast<std::int64_t>(steps.size()) + (type.window ? 1 : 0)) * sparse::kRunStep;
       }
     }

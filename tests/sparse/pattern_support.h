@@ -1,5 +1,5 @@
-// Runs a pattern's tiles through the operator, and compares with the double-precision reference under a brute-force
-// mask: what is visible is asked pair by pair, never taken from the tiles.
+// Runs a pattern's tiles through the operator and compares with the double-precision reference under a brute-force
+// mask: visibility is evaluated pair by pair and never taken from the tiles.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct PatternCase {
   bool carries = false, running_mean = false;
   float dropout = 0.0f;
   Device device = Device::cpu;
-  std::int64_t first_ordinal = 0;  // of the first example: its numbers are those it has in any batch
+  std::int64_t first_ordinal = 0;  // of the first example; an example's numbers depend on its ordinal only
 };
 
 // One layer's numbers, rows dense.
@@ -40,15 +40,16 @@ struct PatternLayer {
 
 std::vector<PatternLayer> run_pattern(const PatternCase& pattern);
 
-// Empty, or the worst place: outputs, log-sum-exps, running scores of visible pairs and gradients of every layer.
+// Compares outputs, log-sum-exps, running scores of visible pairs and gradients of every layer. Returns an empty string
+// or the place of the error.
 std::string compare_pattern(const PatternCase& pattern, const std::vector<PatternLayer>& layers);
 
-// Empty, or what is wrong: tiles hold exactly the visible pairs, counted right, and no more columns than whole steps of
-// what each group sees.
+// Checks that tiles contain exactly the visible pairs, that their counts are correct, and that they have no columns
+// beyond the whole steps that each group sees. Returns an empty string or a description of the error.
 std::string check_tiles(const PatternCase& pattern);
 
-// The names of the results in which two runs differ in any bit; rows of the second are those of the first from its
-// example `b` on.
+// The names of the results in which two runs differ in any bit. The second run's rows correspond to those of the first
+// from its example `b` on.
 std::string different_bits(const PatternCase& batch, const std::vector<PatternLayer>& of_batch, std::size_t b,
                            const std::vector<PatternLayer>& alone);
 

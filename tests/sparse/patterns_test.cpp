@@ -1,4 +1,4 @@
-// Every pattern against a brute-force mask: its tiles, the operator's numbers, equal bits, and what is refused.
+// Every pattern compared with a brute-force mask: tiles, the operator's numbers, equal bits, invalid arguments.
 #include <cmath>
 
 #include "etc_core/base/parallel.h"
@@ -17,7 +17,7 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-// The brute-force reference of a long sequence takes seconds: it is asked once, in the harder of two variants.
+// The brute-force reference of a long sequence takes seconds, so it is run only once, for the harder of two variants.
 bool is_long(const PatternCase& c) {
   return c.tiles->types[0].queries() > 400;
 }
@@ -100,7 +100,7 @@ TEST_CASE("a window that reaches everything before is causal attention, and a me
   CHECK(of_whole[0].dk == run_pattern(wide)[0].dk);
   CHECK(whole.tiles->types[0].visible_pairs == 40 * 41 / 2);
   CHECK(segment.tiles->types[0].visible_pairs == 40 * 41 / 2 - 15 * 16 / 2);
-  // same_length: every query sees as many keys.
+  // same_length: all queries see the same number of keys.
   const PatternCase same = causal_batch("same length", {25}, {40}, 15).make();
   CHECK(same.tiles->types[0].visible_pairs == 25 * 16);
 }
@@ -112,12 +112,12 @@ TEST_CASE("work of a pattern is its visible pairs, whatever the length", "[spars
   const BigBirdShape shape{64, 3, 1};
   const std::int64_t middle = columns(bigbird_batch("", {64 * 100}, shape));
   const std::int64_t twice = columns(bigbird_batch("", {64 * 200}, shape));
-  // Rows 0 and last see all; a middle row 8 blocks, fewer where its random blocks are its neighbours'.
+  // The first and the last row see all blocks; a middle row sees 8 blocks, or fewer where blocks coincide.
   CHECK(middle <= (98 * 8 * 64 + 2 * 6400) * 4);
   CHECK(twice <= (198 * 8 * 64 + 2 * 12800) * 4);
   CHECK(twice > 19 * middle / 10);
-  // Partial results: of the splits of the first and last block, of the neighbours and of the random ones; 25 of 25 for
-  // the queries that see everything.
+  // Partial results of the splits with the first, last, neighbouring and random blocks; all 25 for queries that see
+  // everything.
   const PatternCase blocks = bigbird_batch("", {64 * 200}, shape).make();
   const sparse::TypeTiles& type = blocks.tiles->types[0];
   CHECK(type.split_offsets[800] < 45 * 800 / 10);
@@ -131,8 +131,8 @@ TEST_CASE("random blocks are those of the published plan", "[sparse]") {
       for (std::int64_t head = 0; head < 20; ++head) {
         const std::vector<std::int64_t> chosen = sparse::random_key_blocks(pattern, {blocks, row, head, 0});
         CAPTURE(blocks, row, head);
-        // 2r+5 = 11: beyond it all rows choose among the first 11 blocks; up to it one among 8, two among the rest,
-        // where there are so many that the row does not see anyway.
+        // 2r+5 = 11: with more blocks all rows choose among the first 11. With up to 11 blocks they choose one among
+        // the first 8 and two among the rest, if these have enough blocks that the row does not see anyway.
         if (blocks > 11) CHECK((chosen.size() == 3 && chosen.back() < 10));
         if (blocks == 8) CHECK(chosen.size() == 3);
         if (blocks == 11) CHECK((!chosen.empty() && chosen.front() < 7 && chosen.back() != 10));
@@ -145,7 +145,7 @@ TEST_CASE("random blocks are those of the published plan", "[sparse]") {
       }
     }
   }
-  // Row 1 never takes the block before the range's last, the row of that block never block 1.
+  // Row 1 never takes the range's second-last block, and the row of that block never takes block 1.
   for (std::int64_t head = 0; head < 200; ++head) {
     for (const std::int64_t block : sparse::random_key_blocks(pattern, {12, 1, head, 0})) CHECK(block != 9);
     for (const std::int64_t block : sparse::random_key_blocks(pattern, {12, 9, head, 0})) CHECK(block != 1);
@@ -168,7 +168,7 @@ TEST_CASE("random blocks depend on seed, head, row and, if wanted, layer alone",
   pattern.per_layer = false;
   pattern.seed = 1;
   CHECK(first != blocks(0, 0));
-  // Every candidate comes up about as often as any other: 8 candidates of a middle row far away, 3 of them taken.
+  // All candidates are equally frequent: 8 candidates of a middle row far from the range, of which 3 are taken.
   std::vector<int> counts(11, 0);
   for (std::int64_t head = 0; head < 4000; ++head) {
     for (const std::int64_t block : sparse::random_key_blocks(pattern, {40, 20, head, 0})) {
@@ -183,7 +183,7 @@ TEST_CASE("enough random blocks are full attention, and heads may share a patter
   sparse::register_cpu_kernels();
   const PatternCase all = bigbird_batch("all blocks", {75}, {16, 3, 1}).make();  // 5 blocks, fewer than 5 + 3
   CHECK(all.tiles->types[0].visible_pairs == 75 * 75);
-  // 9 blocks and r = 4: rows that have no neighbour at the ends see every block.
+  // 9 blocks and r = 4: rows that are not adjacent to the first or last block see every block.
   const PatternCase most = bigbird_batch("most blocks", {72}, {8, 4, 1}).make();
   for (std::int64_t row : {0, 2, 4, 6, 8}) {
     for (std::int64_t key = 0; key < 72; ++key) CHECK(most.sees({0, 0, row * 8, key}));

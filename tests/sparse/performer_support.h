@@ -1,4 +1,4 @@
-// Cases of linear attention, one call of it with its backward on any device, and what its gradients are compared with.
+// Cases of linear attention, one forward and backward call on any device, and the reference for its gradients.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct PerformerCase {
   std::int64_t heads = 2, head_size = 8, features = 20;
   bool causal = false, stabilised = true;
   float magnitude = 1.0f;
-  Device device = Device::cpu;  // another: one that reads the host's memory
+  Device device = Device::cpu;  // or a device that reads host memory
 };
 
 inline Lengths offsets_of(const Lengths& lengths) {
@@ -29,7 +29,7 @@ inline Lengths offsets_of(const Lengths& lengths) {
   return offsets;
 }
 
-// One call's arrays, and those of its backward. Rows have 3 floats of padding that nobody may touch.
+// The arrays of one forward and backward call. Rows have 3 floats of padding that kernels must not touch.
 struct PerformerRun {
   PerformerCase setup;
   Lengths query_offsets, key_offsets;
@@ -128,13 +128,14 @@ inline double loss(const PerformerRun& run, reference::Performer p) {
   return sum;
 }
 
-// Compares some numbers of a gradient with central differences; the worst in units of the gradient's largest number.
+// Compares some numbers of a gradient with central differences. Returns the largest error relative to the gradient's
+// largest number.
 inline double worst_difference(const PerformerRun& run, std::vector<double> reference::Performer::*input,
                                const Floats& gradient) {
   const std::vector<double> got = run.dense(gradient);
   double largest = 0.0, worst = 0.0;
   for (const double g : got) largest = std::max(largest, std::fabs(g));
-  // Long cases: a few places, coprime to all sizes.
+  // In long cases only a few positions, with a stride that is coprime to all sizes.
   const std::size_t step = got.size() > 3000 ? got.size() / 12 * 2 / 2 + 1 : got.size() > 200 ? 37 : 1;
   for (std::size_t i = 0; i < got.size(); i += step) {
     double difference = 0.0;

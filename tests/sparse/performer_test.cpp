@@ -22,8 +22,8 @@ TEST_CASE("linear attention equals the formula in values", "[sparse]") {
     run.run();
     CAPTURE(c.name);
     const std::vector<double> out = run.dense(run.out), expected = reference::performer(run.reference());
-    // Weights are positive: a mean of values is off by the features' errors, D + 8 roundings of u and as many of sums
-    // as there are features, keys and blocks; u of `large inputs` are near 40.
+    // Weights are positive, so the error of a mean of values comes from the features: D + 8 roundings of u, and one
+    // rounding of sums per feature, key and block. The u of `large inputs` are near 40.
     const double tolerance = 3e-5 * c.magnitude * c.magnitude * c.magnitude;
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (!(std::fabs(out[i] - expected[i]) <= tolerance))
@@ -48,7 +48,7 @@ TEST_CASE("gradients of linear attention are those of the formula", "[sparse]") 
 
 TEST_CASE("the gradient of a key that has the maximum is whole where the 1e-6 matters", "[sparse]") {
   sparse::register_cpu_kernels();
-  // Features of about 1e-6: what the maximum adds to them is as large as they are.
+  // The exponentials are about 1e-6, as large as the stabiliser that is added to them.
   PerformerRun run({"small features", {12}, {12}, 1, 2, 3, false, true, 6.0f});
   for (float& w : run.projection) w *= 1.5f;
   run.run();
@@ -164,7 +164,7 @@ TEST_CASE("linear attention has the same bits on 1, 2 and 3 threads, and for an 
   set_thread_count(before);
 }
 
-// test_sparse.avx2 runs this one again with ETC_MAX_CPU=avx2.
+// test_sparse.avx2 runs this test again with ETC_MAX_CPU=avx2.
 TEST_CASE("linear attention of every instruction set equals the formula", "[sparse][processor]") {
   sparse::register_cpu_kernels();
   for (const bool causal : {false, true}) {
@@ -197,11 +197,11 @@ TEST_CASE("directions are orthogonal in blocks, cut off at the last, and drawn a
   CHECK(draw(Norms::chi, 4, 0, 0) != chi);
   CHECK(draw(Norms::chi, 3, 1, 0) != chi);
   CHECK(draw(Norms::chi, 3, 0, 1) != chi);
-  // The first rows of more features are those of few.
+  // With more features the first rows stay the same.
   Floats fewer(static_cast<std::size_t>(12 * 8));
   sparse::draw_projection({12, 8, Norms::chi, 3}, fewer.data());
   CHECK(std::equal(fewer.begin(), fewer.end(), chi.begin()));
-  // chi(D): squares have mean D.
+  // chi(D): squared norms have mean D.
   double squares = 0.0;
   Floats many(static_cast<std::size_t>(4000 * 8));
   sparse::draw_projection({4000, 8, Norms::chi, 3}, many.data());

@@ -126,7 +126,7 @@ TEST_CASE("the reference's gradients equal central differences through two layer
         x[i] = before - step;
         const double difference = (up - loss()) / (2 * step);
         x[i] = before;
-        CHECK(std::fabs(difference - gradient[i]) < 1e-8);  // step^2 times the third derivative, and rounding / step
+        CHECK(std::fabs(difference - gradient[i]) < 1e-8);  // step^2 times the third derivative, plus rounding / step
       }
     };
     const reference::Gradients* gradients[2] = {&g0, &g1};

@@ -121,7 +121,7 @@ TEST_CASE("one state serves micro-batch after micro-batch, and two states live s
     CHECK(same_bits(dq, p0->dq.values));
   }
 
-  // Two forwards before one backward: each encoder forward has a state of its own.
+  // Two forwards before one backward: each encoder forward has its own state.
   ScoreState other(training(2), structure->operators());
   auto o0 = problem(0), o1 = problem(1);
   forward(state, *p0);
@@ -145,7 +145,7 @@ TEST_CASE("calls out of order are errors that say what is held", "[sparse]") {
   CHECK_THROWS_WITH(f.state.forward(0, sparse::kLongAttention), Contains("they hold layer 0"));
   CHECK_THROWS_WITH(f.state.backward(0, sparse::kLongAttention),
                     Contains("backward of layer 0: the running scores hold layer 0"));
-  f.state.forward(0, sparse::kGlobalAttention);  // the other operator has its own place
+  f.state.forward(0, sparse::kGlobalAttention);  // the other operator's layer is tracked separately
   f.state.forward(1, sparse::kLongAttention);
   f.state.forward(2, sparse::kLongAttention);
   CHECK_THROWS_WITH(f.state.forward(3, sparse::kLongAttention), Contains("expected a layer below 3"));
@@ -173,7 +173,7 @@ TEST_CASE("calls out of order are errors that say what is held", "[sparse]") {
 }
 
 TEST_CASE("a state knows the operators whose tiles it was made with, and no others", "[sparse]") {
-  // Another model's operator: types of its own, counted from 0 as every model's.
+  // Another model's operator with its own types, numbered from 0 as in every model.
   static constexpr sparse::AttentionOperator kSelf{"self_attention",
                                                    "self_attention bf16",
                                                    "self_attention_backward",
@@ -263,7 +263,7 @@ TEST_CASE("scores out of range are an error naming layer and type", "[sparse]") 
     CHECK_THROWS_WITH(run_stack(stack),
                       Contains("layer 0: expected scores and running sums of at most 1024 in magnitude"));
   }
-  // Without running scores there is no range to leave.
+  // Without running scores there is no range limit.
   CHECK_NOTHROW(run_stack({c, Side::long_side, 1, {}, false, false}));
 
   const auto structure = std::make_shared<const Structure>(kCase);

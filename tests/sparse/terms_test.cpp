@@ -1,4 +1,4 @@
-// Properties of relative terms and of labels by distance (relative-positions 14), and what is refused.
+// Properties of relative terms and of labels by distance (relative-positions 14), and invalid arguments.
 #include <algorithm>
 #include <cmath>
 
@@ -27,7 +27,7 @@ Numbers noise(std::int64_t count, std::uint64_t key) {
   return numbers;
 }
 
-// One sequence under self attention; the first `hidden` tokens are seen by nobody.
+// One sequence with self-attention; the first `hidden` tokens are masked as keys.
 struct Sequence {
   static constexpr std::int64_t kHeads = 2, kSize = 6, kWidth = kHeads * kSize;
 
@@ -83,7 +83,7 @@ double distance(const Numbers& a, const Numbers& b) {
   return worst;
 }
 
-// Outputs are means of numbers below 1: some tens of roundings apart.
+// Outputs are means of numbers below 1 and differ by some tens of roundings.
 constexpr double kSame = 4e-6, kOther = 1e-3;
 
 // The rows of tokens [first, n).
@@ -139,7 +139,7 @@ TEST_CASE("tables of zeros, and factors of one, are plain attention", "[sparse]"
   s.product.clear();
   s.factor.assign(static_cast<std::size_t>(s.rows() * Sequence::kHeads), 1.0f);
   CHECK(distance(s.out(), plain.out()) < kSame);
-  // Each of them matters.
+  // Each part has an effect.
   for (Numbers* table : {&s.rel, &s.rel_bias, &s.rel_k, &s.rel_v, &s.factor}) {
     const Numbers before = *table;
     *table = noise(std::ssize(before), 11);
@@ -169,7 +169,7 @@ TEST_CASE("the methods of Huang et al. contain each other", "[sparse]") {
   directed.factor.front() += 1.0f;
   CHECK(distance(directed.out(), undirected.out()) > kOther);
 
-  // Method 4: q·k + q·w + k·w = (q+w)·(k+w) - w·w, here of one row.
+  // Method 4: q·k + q·w + k·w = (q+w)·(k+w) - w·w, here with a table of one row.
   Sequence one(kLength), moved(kLength);
   one.map = sparse::clipped_distances(0);
   one.rel = one.rel_k = noise(Sequence::kWidth, 5);
@@ -179,7 +179,7 @@ TEST_CASE("the methods of Huang et al. contain each other", "[sparse]") {
     moved.k[at] += one.rel[static_cast<std::size_t>(i % Sequence::kWidth)];
   }
   CHECK(distance(one.out(), moved.out()) < kSame);  // w·w is the same for every key
-  // Shaw's is method 4 without the term of the keys.
+  // Shaw's method is method 4 without the key term.
   Sequence shaw = with_tables(kLength, 5), without = shaw;
   std::fill(shaw.rel_k.begin(), shaw.rel_k.end(), 0.0f);
   without.rel_k.clear();
@@ -198,7 +198,7 @@ TEST_CASE("distances clipped beyond the sequence are not clipped", "[sparse]") {
   cut.rel_v = rows(far.rel_v, Sequence::kWidth);
   cut.product = rows(far.product, Sequence::kWidth);
   cut.rel_bias = rows(far.rel_bias, Sequence::kHeads);
-  // w: a column of one label is summed in another order than one of several.
+  // w: columns with one label are summed in another order than columns with several.
   CHECK(distance(cut.out(), far.out()) < kSame);
   CHECK(distance(with_tables(33, 31).out(), far.out()) > kOther);
   cut.product.clear();
@@ -325,7 +325,7 @@ TEST_CASE("bf16 with factors and labels by distance is near fp32", "[sparse]") {
     p.setup.compute = ComputeType::bf16;
     p.forward();
     const Numbers rounded(p.out.values.begin(), p.out.values.end());
-    CHECK(distance(exact, rounded) < 0.06);  // scores of some units, off by 2^-8 of them
+    CHECK(distance(exact, rounded) < 0.06);  // scores of a few units with a relative error of 2^-8
     CHECK(distance(exact, rounded) > 0.0);
     p.setup.parts.factors = false;
     p.forward();

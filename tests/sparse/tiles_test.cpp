@@ -1,4 +1,4 @@
-// Visible tiles, score storage and their external forms.
+// Visible tiles, score storage and its external forms.
 #include <set>
 
 #include "sparse/scores.h"
@@ -118,7 +118,7 @@ TEST_CASE("scores survive the way out and in again", "[sparse]") {
       CHECK((again[i] == external[i] || again[i] == 0.0f));
       kept += again[i] == external[i] && external[i] != 0.0f;
     }
-    CHECK(kept > size / 3);  // the rest of l2l lies outside the examples
+    CHECK(kept > size / 3);  // the rest of l2l is outside the examples
     external.assign(size, 2000.0f);
     CHECK_THROWS_WITH(sparse::import_scores(tiles, c.heads, external.data(), inside.data()),
                       Contains("expected at most 1024 in magnitude, got 2000"));
@@ -162,7 +162,7 @@ TEST_CASE("a label at or above R is an error naming the pair", "[sparse]") {
       Equals("global_attention: labels.g2l: example 0, global 1, long 5: expected a label below R=32 or 255 "
              "(masked), got 254"));
   labels.l2l = l2l.data();
-  l2l[19 * 3 + 2] = 200;  // the key after the last one of example 0 does not exist: nobody looks
+  l2l[19 * 3 + 2] = 200;  // the key after the last one of example 0 does not exist, so its label is ignored
   CHECK_NOTHROW(sparse::build_long_tiles(labels));
   l2l[19 * 3 + 1] = 32;
   CHECK_THROWS_WITH(sparse::build_long_tiles(labels), Contains("labels.l2l: example 0, long 19, key 19"));

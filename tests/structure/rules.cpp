@@ -54,9 +54,9 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-// ---- Arrows between our own folders. ----
+// ---- Includes between the project's folders. ----
 
-// A folder that rules speak about, and the folders it may include besides itself.
+// A folder with a rule, and the folders that it may include besides itself.
 struct Module {
   std::string_view folder;
   std::vector<std::string_view> may_include;
@@ -97,10 +97,10 @@ const Module* module_of(std::string_view path) {
   return found == modules().end() ? nullptr : &*found;
 }
 
-// ---- Floors inside tasks/. ----
+// ---- Includes inside tasks/. ----
 
-// The folder of one task, "tasks/nq", that a path lies in: any folder of tasks/ that the tasks do not share. Empty:
-// another path.
+// The task folder that contains a path, for example "tasks/nq": any folder of tasks/ that is not shared by the tasks. Empty
+// for other paths.
 std::string_view folder_of_task(std::string_view path) {
   constexpr std::string_view kTasks = "tasks/";
   if (!starts_with(path, kTasks)) return {};
@@ -114,8 +114,8 @@ std::string_view folder_of_task(std::string_view path) {
   return folder;
 }
 
-// What is wrong with an include between two files of tasks/, if anything: tasks know nothing of each other, the registry
-// alone knows them all, and only what runs any of them knows the registry.
+// The fault of an include between two files of tasks/, if any: a task must not include another task, only the registry
+// includes all tasks, and only folders that run any task include the registry.
 std::optional<std::string> wrong_floor(std::string_view path, std::string_view target) {
   if (!starts_with(path, "tasks/") || starts_with(path, "tasks/registry.")) return std::nullopt;
   const std::string_view task = folder_of_task(target);
@@ -127,7 +127,7 @@ std::optional<std::string> wrong_floor(std::string_view path, std::string_view t
   return std::nullopt;
 }
 
-// ---- Third-party doors. ----
+// ---- Third-party headers ("doors": the files that may include a library). ----
 
 struct Door {
   std::string_view library;
@@ -167,9 +167,9 @@ const Door* door_of(const std::string& header) {
   return found == doors().end() ? nullptr : &*found;
 }
 
-// The door `header` belongs behind, if `path` is not it.
+// A message that names the files that may include `header`, if `path` is not one of them.
 std::optional<std::string> closed_door(const std::string& path, const std::string& header) {
-  // CUDA's libraries and the communicators of several processes live in many folders: their doors are names.
+  // CUDA's libraries and the communicators are used in many folders, so their rule is the folder's name.
   static const std::regex cuda("cuda.*|cub/.*|thrust/.*|cublas.*|curand.*|cooperative_groups.*|mma\\.h");
   static const std::regex processes("mpi\\.h|nccl.*");
   if (std::regex_match(header, cuda) && path.find("/cuda/") == std::string::npos) {
@@ -247,7 +247,7 @@ Findings check_comments(const std::string& folder, const std::vector<std::string
 }
 
 Findings check_machine_paths(const std::string& path, std::string_view text) {
-  // Put together from pieces, or this file would find itself.
+  // Concatenated from pieces, so that the rule does not match this file.
   static const std::regex pattern(std::string("/wo") + "rk/|/ro" + "ot/|/ho" + "me/[a-z]|/t" + "mp/[A-Za-z0-9_.]");
   Findings findings;
   for_each_line(text, [&](int number, std::string_view line) {
@@ -276,7 +276,7 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-// Whether the line has the word, in letters of either size; an underscore is no letter.
+// Whether the line has the word, ignoring case; an underscore does not count as a letter.
 bool has_word(std::string_view line, std::string_view word) {
   const auto letter = [&](std::size_t at) {
     return at < line.size() && std::isalnum(static_cast<unsigned char>(line[at])) != 0;

@@ -1,7 +1,8 @@
-// The rules every source file of the project must keep, as functions of a file's path and text.
+// The rules for every source file of the project, as functions of a file's path and text.
 //
-// Include arrows and third-party doors are the table of architecture section 5, the floors of tasks/ its README's; the rest are habits worth a machine's
-// eye. Nothing here opens a file, so the rules themselves are tested with made-up text.
+// The allowed includes between folders and of third-party headers are the table of architecture section 5; those inside
+// tasks/ are from its README. The other rules are conventions. No function opens a file, so the rules themselves can be
+// tested with invented text.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace etc::test {
 using Findings = std::vector<std::string>;
 
 // Paths are relative to the checkout, with forward slashes.
-// `exists` tells whether such a file is in the checkout.
+// `exists` tells whether a file is in the checkout.
 Findings check_includes(const std::string& path, std::string_view text,
                         const std::function<bool(const std::string&)>& exists);
 
@@ -24,25 +25,25 @@ Findings check_includes(const std::string& path, std::string_view text,
 std::ptrdiff_t most_lines(const std::string& path);
 Findings check_length(const std::string& path, std::string_view text);
 
-// Of the non-blank lines of a folder's files at least 15 in 100 hold a comment: for folders of kernels, whose code does
-// not say by itself why it is as it is. `texts`: the folder's source files. counts.py prints the shares.
+// At least 15 % of the non-blank lines of a folder's files must have a comment. For folders of kernels, whose code does not
+// explain its reasons. `texts`: the folder's source files. counts.py prints the shares.
 Findings check_comments(const std::string& folder, const std::vector<std::string_view>& texts);
 
-// No path of one machine.
+// No path that exists only on one machine.
 Findings check_machine_paths(const std::string& path, std::string_view text);
 
 // No preprocessor conditional on a backend: backends are folders and kernel slots.
 Findings check_backend_conditionals(const std::string& path, std::string_view text);
 
-// No backend's name outside of its folders: what others need to know of it is in Backend (etc_core/base/backend.h).
-// Tests and benches may name it.
+// No backend's name outside its folders: other code uses the interface Backend (etc_core/base/backend.h). Tests and
+// benchmarks may name a backend.
 Findings check_backend_names(const std::string& path, std::string_view text);
 
 // A test file asserts something.
 Findings check_assertions(const std::string& path, std::string_view text);
 
-// A test file is a source of a test program. lists: the CMakeLists.txt of its folder, of the one above and
-// of those in it, one text.
+// A test file is a source of a test program. lists: the concatenated CMakeLists.txt of its folder, of the parent folder and
+// of its subfolders.
 Findings check_built(const std::string& path, std::string_view lists);
 
 }  // namespace etc::test

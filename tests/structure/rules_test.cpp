@@ -1,4 +1,4 @@
-// The rules, tried on made-up text.
+// Tests of the rules on invented text.
 #include "tests/structure/rules.h"
 
 #include "tests/support/catch.h"
@@ -81,7 +81,7 @@ TEST_CASE("a third-party header outside its door is found", "[structure]") {
     REQUIRE(includes("tasks/train/a.cpp", "#include <" + header + ">").size() == 1);
   }
   REQUIRE(includes("data/h5/a.cpp", "#include <hdf5.h>").empty());
-  // A door may be named files.
+  // The allowed files of a library may be listed by name.
   REQUIRE(includes("etc_core/ops/cpu/matmul_onednn.cpp", "#include <oneapi/dnnl/dnnl.hpp>").empty());
   REQUIRE(includes("bench/library_product.cpp", "#include <oneapi/dnnl/dnnl.hpp>").empty());
   REQUIRE(includes("etc_core/ops/cpu/linear_cpu.cpp", "#include <oneapi/dnnl/dnnl.hpp>").size() == 1);

@@ -27,7 +27,7 @@ bool one_of(const std::string& word, std::initializer_list<const char*> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Every text file a human wrote, by folder and ending: git is not asked, since the checkout may be an archive.
+// Every hand-written text file, selected by folder and extension. Git is not used, since the checkout may be an archive.
 const std::vector<File>& files() {
   static const std::vector<File> all = [] {
     std::vector<File> list;
@@ -66,7 +66,7 @@ void require_everywhere(bool sources_only, const Check& check) {
     const Findings some = check(file.path, file.text);
     findings.insert(findings.end(), some.begin(), some.end());
   }
-  REQUIRE(files().size() > 50);  // the walk found the checkout
+  REQUIRE(files().size() > 50);  // the checkout was found
   require_none(findings);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("functions take few arguments, few of them are long, and little is rep
   REQUIRE(test::run_python(*python, script + " --list >/dev/null") == 0);
   CHECK(test::run_python(*python, script + " --check") == 0);
 
-  // The check finds what it is there for.
+  // The check detects a violation.
   const test::TemporaryFolder tree;
   fs::create_directories(tree / "sparse");
   std::ofstream(tree / "sparse/a.h") << "void six(int a, int b, int c, int d, int e, std::map<int, int> f);\n";
@@ -152,7 +152,7 @@ TEST_CASE("sources are formatted as .clang-format says", "[structure]") {
   for (const File& file : files()) {
     if (file.source) command += " '" + file.path + "'";
   }
-  // The first place of each file is enough to find it.
+  // Only the first finding of each file is reported.
   std::FILE* pipe = ::popen((command + " 2>&1 | grep error: | sort -t: -k1,1 -u").c_str(), "r");
   REQUIRE(pipe != nullptr);
   Findings findings;

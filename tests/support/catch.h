@@ -1,4 +1,4 @@
-// The one door to Catch2, so that its version 2 and 3 differ in one file.
+// The only file that includes Catch2, so that the differences between its versions 2 and 3 are in one place.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

@@ -1,4 +1,4 @@
-// A full disk for this process alone.
+// Simulates a full disk for this process only.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 
 namespace etc::test {
 
-// While one exists no file of this process grows beyond so many bytes: writing fails as on a full disk.
+// While an object exists, no file written by this process can grow beyond this size: writing fails as on a full disk.
 class FileSizeLimit : NotCopied {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,4 +1,4 @@
-// Where tests find things: the checkout, the golden numbers, real records, and room for temporary files.
+// The folders that tests use: the checkout, the golden files, real records, and temporary folders.
 #pragma once
 
 #include <filesystem>
@@ -23,10 +23,10 @@ std::optional<std::filesystem::path> real_data_folder();
 // Files of the golden folder with the given extension (".h5"), sorted by name.
 std::vector<std::filesystem::path> golden_files(const std::string& extension);
 
-// Prints "skipped: <why>" where a reader of the log sees it. The test then returns.
+// Prints "skipped: <why>" to the log. The test then returns.
 void skip(const std::string& why);
 
-// A fresh folder, removed with everything in it by the destructor.
+// A new temporary folder; the destructor removes it with its contents.
 class TemporaryFolder : NotCopied {
  public:
   TemporaryFolder();

@@ -14,7 +14,7 @@ namespace etc::test {
 
 namespace {
 
-// An HDF5 identifier closed by its own function on every way out.
+// RAII owner of an HDF5 identifier, closed by the function of its kind.
 class Handle : NotCopied {
  public:
   Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -41,7 +41,7 @@ hid_t native_type() {
   if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
 }
 
-// A data set or an attribute, seen alike.
+// Common access to a data set or an attribute.
 struct Source {
   std::string name;  // for messages
   hid_t id;
@@ -71,7 +71,7 @@ GoldenArray<T> read_numbers(const Source& source) {
   array.values.resize(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_ENUM) {
-    // A boolean as h5py stores it. The library converts enumerations only to enumerations, so read the bytes as is.
+    // A boolean as stored by h5py. The library converts enumerations only to enumerations, so the bytes are read directly.
     if (H5Tget_size(type) != 1) fail(source.name, "expected one-byte booleans");
     std::vector<std::uint8_t> bytes(array.values.size());
     source.read(type, bytes.data());
@@ -108,7 +108,7 @@ std::vector<std::string> read_text(const Source& source) {
   return strings;
 }
 
-// Names directly below a group that are of one kind, sorted.
+// Names of objects of one kind directly below a group, sorted.
 std::vector<std::string> children(hid_t file, const std::string& where, const std::string& group, H5O_type_t kind) {
   const Handle id(H5Gopen2(file, absolute(group).c_str(), H5P_DEFAULT), H5Gclose);
   if (id < 0) fail(where, "no such group");

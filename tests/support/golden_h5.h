@@ -38,17 +38,17 @@ class GoldenFile : NotCopied {
   std::int64_t int_attribute(const std::string& object, const std::string& name) const;  // booleans are 0 and 1
   double real_attribute(const std::string& object, const std::string& name) const;
 
-  // Numbers of any stored type (booleans too), converted to T: float, double, int32_t, int64_t or uint8_t.
+  // Numbers of any stored type, including booleans, converted to T: float, double, int32_t, int64_t or uint8_t.
   template <typename T>
   GoldenArray<T> read(const std::string& data_set) const;
 
-  // Of a data set of zeros and ones, which pair is visible; throws Error on any other number.
+  // A visibility mask stored as zeros and ones; throws Error on any other number.
   std::vector<std::int32_t> read_mask(const std::string& data_set) const;
 
   // Strings, variable-length or fixed; a scalar gives one.
   std::vector<std::string> read_strings(const std::string& data_set) const;
 
-  // Row by row, a ragged feature stored as NAME/values and NAME/offsets.
+  // The rows of a ragged feature stored as NAME/values and NAME/offsets.
   template <typename T>
   std::vector<std::vector<T>> read_ragged(const std::string& name) const {
     return cut_rows(read<T>(name + "/values").values, read<std::int64_t>(name + "/offsets").values);
@@ -58,7 +58,7 @@ class GoldenFile : NotCopied {
   }
 
  private:
-  // Throws Error unless the rows follow one another from the first value to the last.
+  // Throws Error unless the rows are contiguous and cover all values.
   void check_offsets(const std::vector<std::int64_t>& offsets, std::size_t values) const;
 
   template <typename T>

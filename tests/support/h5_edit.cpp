@@ -10,7 +10,7 @@ namespace etc::test {
 
 namespace {
 
-// Identifiers of one call; closed together at its end.
+// The identifiers of one call, closed together at its end.
 class Ids {
  public:
   explicit Ids(std::string where) : where_(std::move(where)) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
@@ -72,7 +72,7 @@ H5Edit::~H5Edit() {
 }
 
 void H5Edit::clear(const std::string& path) {
-  // Missing groups on the way make the question itself fail: there is nothing to clear then.
+  // If a parent group is missing, the query itself fails; then there is nothing to remove.
   if (H5Lexists(file_, path.c_str(), H5P_DEFAULT) > 0) remove(path);
 }
 
@@ -82,7 +82,7 @@ void H5Edit::put_integers(const std::string& path, const std::vector<std::int64_
   Ids ids(where_ + ":" + path);
   if (shape.empty()) shape = {static_cast<std::int64_t>(values.size())};
   const std::vector<hsize_t> extent(shape.begin(), shape.end());
-  // Chunks may be larger than the data only where these may grow.
+  // Chunks may be larger than the data only if the data set is extensible.
   const std::vector<hsize_t> largest(extent.size(), storage.chunk > 0 ? H5S_UNLIMITED : 0);
   const hid_t space = ids.own(
       H5Screate_simple(static_cast<int>(extent.size()), extent.data(), storage.chunk > 0 ? largest.data() : nullptr));

@@ -1,4 +1,4 @@
-// Writes and changes HDF5 files in every way the store's reader must survive or refuse. For tests of the store only.
+// Writes and changes HDF5 files in all ways that the data set reader must accept or reject. For its tests only.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace etc::test {
 
-// One file open for changes. Paths are absolute ("/examples/id/values"); missing groups are made. put… replaces what is
-// there. Every failure throws Error. Not thread-safe, and no data set reader may be at work meanwhile.
+// One file open for changes. Paths are absolute ("/examples/id/values"); missing groups are created. put… replaces existing
+// objects. Every failure throws Error. Not thread-safe; no data set reader may be active at the same time.
 class H5Edit : NotCopied {
  public:
   explicit H5Edit(const std::filesystem::path& path);  // creates the file when it does not exist
@@ -37,12 +37,12 @@ class H5Edit : NotCopied {
   void put_unwritten(const std::string& path, std::int64_t length, std::int64_t chunk);
   void put_external(const std::string& path, const std::filesystem::path& raw, std::int64_t length);
   void put_virtual(const std::string& path, const std::filesystem::path& source, std::int64_t length);
-  void put_scale_offset(const std::string& path, const std::vector<std::int64_t>& values);  // a filter not the store's
+  void put_scale_offset(const std::string& path, const std::vector<std::int64_t>& values);  // an unsupported filter
 
   void put_soft_link(const std::string& path, const std::string& target);
   void put_external_link(const std::string& path, const std::filesystem::path& file, const std::string& target);
   void remove(const std::string& path);
-  void scale_element(const std::string& path, std::int64_t index, double factor);  // of a data set of numbers
+  void scale_element(const std::string& path, std::int64_t index, double factor);  // in a numeric data set
 
   // Attributes of an object ("/" is the root).
   void put_attribute(const std::string& object, const std::string& name, std::int64_t value);

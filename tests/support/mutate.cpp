@@ -8,7 +8,7 @@ namespace etc::test {
 
 namespace {
 
-// Numbers of one mutant, each a pure function of (seed, how many were drawn before).
+// Random numbers for one mutant; each is a pure function of the seed and the number of previous draws.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : key_(mix_key(seed, 0x6d757461746f72ull)) {}
@@ -26,7 +26,7 @@ class Dice {
   std::uint32_t drawn_ = 0;
 };
 
-// An integer of `width` bytes, little endian, of the kind that breaks size arithmetic.
+// A little-endian integer of `width` bytes with a value that is likely to break size arithmetic.
 std::string extreme_integer(Dice& dice, std::size_t width) {
   const std::uint64_t all = ~std::uint64_t{0} >> (64 - 8 * width);
   const std::uint64_t choices[] = {0,        1,       all,           all - 1,    all >> 1, (all >> 1) + 1,
@@ -47,25 +47,25 @@ void damage_once(std::string& bytes, Dice& dice, std::size_t longest) {
     case 1:  // one byte
       if (size > 0) bytes[at] = static_cast<char>(dice.next());
       return;
-    case 2: {  // a few bytes more
+    case 2: {  // a few inserted bytes
       std::string inserted;
       for (std::size_t i = 1 + dice.below(8); i > 0; --i) inserted += static_cast<char>(dice.next());
       bytes.insert(at, inserted);
       return;
     }
-    case 3:  // a range less
+    case 3:  // a deleted range
       bytes.erase(at, dice.length(size - at));
       return;
-    case 4: {  // a range twice
+    case 4: {  // a duplicated range
       const std::size_t room = longest > size ? longest - size : 0;
       const std::string range = bytes.substr(at, std::min(dice.length(size - at), room));
       bytes.insert(dice.below(size + 1), range);
       return;
     }
-    case 5:  // the end missing
+    case 5:  // truncation
       bytes.resize(at);
       return;
-    default: {  // a number out of all proportion
+    default: {  // an extreme number
       const std::size_t width = std::size_t{1} << dice.below(4);
       if (size >= width) bytes.replace(dice.below(size - width + 1), width, extreme_integer(dice, width));
       return;

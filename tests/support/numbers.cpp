@@ -83,7 +83,7 @@ bool near_each(const std::string& what, const std::vector<float>& got, const std
     const double value = got[i];
     if (value == expected[i] || (std::isnan(value) && std::isnan(expected[i]))) continue;
     double excess = std::fabs(value - expected[i]) / tolerances[i];
-    if (std::isnan(excess)) excess = INFINITY;  // a nan is never near, and compares as smaller than nothing
+    if (std::isnan(excess)) excess = INFINITY;  // a nan is always a difference, but would compare as false
     if (excess > worst) {
       worst = excess;
       where = i;

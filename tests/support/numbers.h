@@ -1,4 +1,4 @@
-// Numbers for operator tests: repeatable random values, arrays with guard zones, comparisons that say where they fail.
+// Numbers for operator tests: reproducible random values, arrays with guard zones, comparisons that report where they fail.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace etc::test {
 // Values in [-size, size), a pure function of (count, seed).
 std::vector<float> random_floats(std::int64_t count, std::uint64_t seed, float size = 1.0f);
 
-// Ids in [0, limit), likewise.
+// Ids in [0, limit), a pure function of (count, seed).
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std::uint64_t seed);
 
-// random_floats times powers of ten from 1e-6 to 1e6, neighbours differing most; every 23rd is 0.
+// random_floats times powers of ten from 1e-6 to 1e6, with large differences between neighbours; every 23rd is 0.
 std::vector<float> mixed_floats(std::int64_t count, std::uint64_t seed);
 
-// An array that an operator writes, between two zones that it must leave alone.
+// An output array of an operator between two guard zones that the operator must not change.
 class Guarded {
  public:
   // All elements start as `initial`.
@@ -34,19 +34,19 @@ class Guarded {
   std::vector<float> all_;
 };
 
-// True when equal within the tolerance everywhere (nan equals nan); otherwise prints `what`, the worst index, both
+// True if all elements are equal within the tolerance (nan equals nan); otherwise prints `what`, the worst index, both
 // values and the tolerance. The tolerance of element i is relative·|expected_i| + absolute.
 bool near_all(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
               double absolute, double relative = 0);
 
-// The same, the tolerance of element i being tolerances_i; 0: equal. For sums, which cancel: their roundings are
-// relative to the sum of the terms' magnitudes.
+// The same, with tolerances_i as the tolerance of element i; 0: must be equal. For sums that cancel, because their rounding
+// errors are relative to the sum of the terms' magnitudes.
 bool near_each(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
                const std::vector<double>& tolerances);
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 
-// Runs make() with 1, 2 and 4 threads; true when all three results have the same bits. Leaves 2 threads.
+// Runs make() with 1, 2 and 4 threads; true if all three results have the same bits. Afterwards the thread count is 2.
 bool same_bits_for_any_thread_count(const std::function<std::vector<float>()>& make);
 
 }  // namespace etc::test

@@ -17,7 +17,7 @@ TEST_CASE("numbers are near within the tolerance, and a nan or an infinity only 
   REQUIRE_FALSE(near_each("each", {1, -2, 1, 4}, expected, {1, 1, 0, 1}));
   REQUIRE_FALSE(near_all("too few", {1, -2, 0}, expected, 1));
   for (const float bad : {std::nanf(""), INFINITY, -INFINITY}) {
-    for (std::size_t i = 0; i < 4; ++i) {  // also where numbers follow that are near, but not equal
+    for (std::size_t i = 0; i < 4; ++i) {  // also if close, but not equal, numbers follow
       CAPTURE(bad, i);
       const std::vector<float> near = {1.25f, -2.25f, 0.25f, 4.25f};
       std::vector<float> got = near;

@@ -1,1 +1,1 @@
-// Nothing: its target holds the precompiled headers of the test programs.
+// Empty: its target holds the precompiled headers of the test programs.

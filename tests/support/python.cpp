@@ -9,7 +9,7 @@ namespace etc::test {
 namespace {
 
 int status_of(const std::string& command) {
-  // Sanitizer settings of the test must not leak into the interpreter.
+  // The interpreter must not inherit the test's sanitizer settings.
   const int status = std::system(("env -u LD_PRELOAD " + command).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -1,4 +1,4 @@
-// Python for cross-checks by trusted readers and writers (h5py, safetensors); never used by the program itself.
+// Python for cross-checks with established readers and writers (h5py, safetensors); not used by the program itself.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace etc::test {
 // A Python that can import these modules ("h5py, numpy"): ETC_TEST_PYTHON, else python3. nullopt: skip the test.
 std::optional<std::string> python_with(const std::string& modules);
 
-// Runs `python script arguments…` and returns its exit status; output goes where the test's own goes.
+// Runs `python script arguments…` and returns its exit status; its output goes to the test's own output.
 int run_python(const std::string& python, const std::string& script_and_arguments);
 
 }  // namespace etc::test

@@ -43,7 +43,7 @@ std::string sentencepiece_model(const std::vector<ModelPiece>& pieces, std::stri
 }
 
 std::string character_map(unsigned char from, const std::string& to) {
-  // Children of the root lie in units 256 … 511, the leaf of the rule in unit 512.
+  // The root's children are units 256 … 511, the rule's leaf is unit 512.
   constexpr std::uint32_t kRoot = 256, kLeaf = 512;
   std::vector<std::uint32_t> units(768, 0);
   const std::uint32_t edge = kRoot ^ from;

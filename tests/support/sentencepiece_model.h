@@ -1,4 +1,4 @@
-// Small SentencePiece models written by hand, so that tests need neither a trainer nor a downloaded file.
+// Small hand-written SentencePiece models, so that tests need neither a trainer nor a downloaded file.
 #pragma once
 
 #include <cstdint>

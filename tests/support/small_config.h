@@ -5,7 +5,7 @@
 
 namespace etc::test {
 
-// What tests choose of an encoder; everything else is as EtcConfig has it, without dropout.
+// The settings of an encoder that tests choose; the others are the defaults of EtcConfig, without dropout.
 struct SmallSizes {
   std::int64_t vocabulary = 64, hidden = 16, layers = 2, heads = 2, inner = 32;
   std::int64_t radius = 4, distance = 2, labels = 8;  // local radius, relative distance and labels

@@ -17,18 +17,18 @@ namespace etc::test {
 
 namespace {
 
-// What is on its way, by sender, receiver and tag.
+// Messages in transit, by sender, receiver and tag.
 struct Mail {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::tuple<int, int, int>, std::deque<std::string>> boxes;
-  bool failed = false;  // a rank has thrown: nobody waits any more
+  bool failed = false;  // a rank has thrown: all waits end
 };
 
 struct ThreadTransfer : Transfer {
   int tag = 0;
   std::vector<Incoming> in;
-  std::vector<bool> had_content;  // of those that came
+  std::vector<bool> had_content;  // for each received message
   std::shared_ptr<const void> memory;
 
   bool came(std::size_t i) const override { return had_content.at(i); }
@@ -71,7 +71,7 @@ class ThreadCommunicator : public Communicator {
 
   enum class Wait : bool { no, yes };
 
-  // Whether all have come.
+  // Receives messages; returns whether all have arrived.
   bool receive(Transfer& transfer, Wait wait) {
     auto& own = dynamic_cast<ThreadTransfer&>(transfer);
     while (own.had_content.size() < own.in.size()) {

@@ -1,4 +1,4 @@
-// Several "processes" that are threads of this one: what is said of processes in general, without a launcher.
+// Simulates several processes by threads, so that multi-process code can be tested without a launcher.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace etc::test {
 
-// Calls body once for every rank, each on a thread of its own with a communicator of `size` processes. Rethrows the
-// first exception of any rank, once all have come to their end; ranks that wait for others then throw as well.
+// Calls body once for every rank, each on a thread of its own with a communicator of `size` ranks. If a rank throws, ranks
+// that wait for others throw as well; the first exception is rethrown when all threads have ended.
 void run_processes(int size, const std::function<void(Communicator& processes)>& body);
 
 }  // namespace etc::test

@@ -1,4 +1,4 @@
-// The same work on several threads at once.
+// Runs the same work on several threads at once.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace etc::test {
 
-// How often `holds` was false when each of four threads asked it `times` times.
+// Calls `holds` `times` times on each of four threads; returns how often it was false.
 inline int failures_on_threads(int times, const std::function<bool()>& holds) {
   std::vector<int> wrong(4, 0);
   std::vector<std::thread> threads;

@@ -11,7 +11,7 @@ namespace etc::test {
 
 class WrittenFiles {
  public:
-  // The new file's path; `name` may name a folder that is there.
+  // Returns the new file's path; `name` may contain an existing folder.
   std::filesystem::path write(const std::string& name, const std::string& text) const {
     write_file_atomically(folder_ / name, text);
     return folder_ / name;

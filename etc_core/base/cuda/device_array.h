@@ -1,4 +1,4 @@
-// Device memory of the backend's own, and the division of blocks of it.
+// Device memory for the backend's own use, and its division into spans.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline Bytes device_bytes(std::int64_t bytes, Purpose purpose) {
   return Bytes(bytes, purpose, Device::cuda);
 }
 
-// An arena of 256-byte aligned spans, which is what the device's own allocations are; an empty one is null.
+// An arena of 256-byte aligned spans, the alignment of the device's allocations; an empty span is null.
 class Carver {
  public:
   explicit Carver(void* block) : arena_(block) {}

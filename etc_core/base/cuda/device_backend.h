@@ -1,4 +1,4 @@
-// What of the CUDA backend (base/backend.h) needs no kernels.
+// The part of the CUDA backend (base/backend.h) that needs no kernels.
 #pragma once
 
 #include "etc_core/base/backend.h"

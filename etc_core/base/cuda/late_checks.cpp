@@ -17,7 +17,7 @@ std::vector<LateCheck>& due() {
   return *checks;
 }
 
-// Where the values of each arrive.
+// Pinned memory that receives the values of each check.
 Values* arrivals() {
   static auto* const pinned = static_cast<Values*>(allocate_pinned(kMost * sizeof(Values)));
   return pinned;

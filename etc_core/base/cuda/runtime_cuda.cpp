@@ -13,7 +13,7 @@ namespace etc::simt {
 
 namespace {
 
-// The first use of the device: makes sure it is there and can do what the kernels need.
+// The first use of the device: checks that it exists and supports the kernels.
 cudaStream_t open_stream() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -28,7 +28,7 @@ cudaStream_t open_stream() {
   if (status != cudaSuccess || count == 0) {
     fail("cuda", "no device found ({}); use --device cpu", cudaGetErrorString(status));
   }
-  // Processes on one machine take one device each, as far as there are any.
+  // Each process on a machine takes a device of its own, as long as there are enough.
   const int chosen = local_rank() % count;
   check_cuda("cuda: choice of a device", cudaSetDevice(chosen));
   cudaDeviceProp device{};
@@ -39,7 +39,7 @@ cudaStream_t open_stream() {
   }
   cudaStream_t stream = nullptr;
   check_cuda("cuda: stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  // Keep freed memory in the pool: giving it back to the driver waits for the device.
+  // Keep freed memory in the pool, because returning it to the driver waits for the device.
   cudaMemPool_t pool = nullptr;
   check_cuda("cuda: memory pool", cudaDeviceGetDefaultMemPool(&pool, chosen));
   std::uint64_t all = ~std::uint64_t{0};
@@ -88,7 +88,7 @@ void* allocate(std::int64_t bytes) {
   void* memory = nullptr;
   const cudaError_t status = cudaMallocAsync(&memory, static_cast<std::size_t>(bytes), opened());
   if (status == cudaErrorMemoryAllocation) {
-    static_cast<void>(cudaGetLastError());  // the device is fine
+    static_cast<void>(cudaGetLastError());  // clear the error: the device still works
     throw OutOfMemory(
         fmt::format("memory: cannot allocate {} bytes of device memory; in use:\n{}(shorter inputs or smaller batches "
                     "need less)",
@@ -99,7 +99,7 @@ void* allocate(std::int64_t bytes) {
 }
 
 void release(void* memory) {
-  // Not an error in a destructor: a lost device has already been reported by the call that lost it.
+  // Destructors call this, so errors are ignored: the call that lost a device has already reported it.
   static_cast<void>(cudaFreeAsync(memory, opened()));
 }
 

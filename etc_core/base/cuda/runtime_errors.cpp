@@ -16,7 +16,7 @@ constexpr const char* kKernel =
 constexpr const char* kHardware = "nvidia-smi -q and the system's log say what the device reports; use another one";
 constexpr const char* kDisplay = "the system stops long kernels on a device with a display: use another one";
 
-// The errors after which the runtime answers every call with the same one (cudaError_t, whose numbers do not change).
+// Errors after which every further runtime call returns the same error (values of cudaError_t, which are stable).
 struct Loss {
   int status;
   const char* advice;

@@ -1,15 +1,15 @@
-// What is said when a call of the CUDA runtime fails. Needs no toolkit: the emulator fails with the same words.
+// Error messages for failed calls of the CUDA runtime. Needs no toolkit, so the emulator fails with the same messages.
 //
 // C++17: device code reads this header.
 #pragma once
 
 namespace etc::simt {
 
-// Remembers the kernel started last: a kernel that fails does so after its launch, and a later call finds out.
+// Remembers the kernel launched last: kernels run asynchronously, so a later call reports their failure.
 void note_launch(const char* kernel);
 
-// where: what was being done, or a kernel; status, name, text: the runtime's number and words for it. Throws DeviceLost
-// (base/device_lost.h) when no later call can succeed, which the number says, else Error.
+// where: the action or kernel that failed; status, name, text: the runtime's error number, name and description. Throws
+// DeviceLost (base/device_lost.h) if, after this error, no later call can succeed, else Error.
 [[noreturn]] void fail_in_runtime(const char* where, int status, const char* name, const char* text);
 
 }  // namespace etc::simt

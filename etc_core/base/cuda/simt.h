@@ -1,20 +1,20 @@
-// What kernels are written with: the one header through which they reach threads, memory and tensor cores.
+// The interface for writing kernels: the only header through which they access threads, memory and tensor cores.
 //
 // The same kernel text is compiled twice: by nvcc for devices (simt_device.h), and by any C++17 compiler against the
 // emulator of tests/support/simt (simt_host.h), which checks every access. So a kernel touches memory only through
 // these functions:
 //
-//   thread_index, lane_index, warp_index, block_x/y/z      who am I
+//   thread_index, lane_index, warp_index, block_x/y/z      position of the thread
 //   sync_block, sync_warp                                  barriers
 //   shuffle, shuffle_xor, any, all                         exchange within a warp
 //   load, store, load4, raise                              global memory (raise: integer maximum, in any order)
 //   SharedTile, SharedArena                                shared memory
-//   copy_async, copy_async_commit, copy_async_wait<N>      global to shared; lands at the wait, not before
+//   copy_async, copy_async_commit, copy_async_wait<N>      global to shared; data are visible after the wait
 //   load_matrix, load_matrix_transposed, mma               tensor-core tiles: ldmatrix x4, m16n8k16 bf16 -> fp32
 //   pack_bf16, fma, multiply, add, exp2, nearest, …        arithmetic
 //   launch<Kernel>(grid, params, stream)                   instead of <<<>>>
 //
-// A kernel is a struct with `Params`, `name()`, a static `run(const Params&)` and what BlockOf says of its blocks.
+// A kernel is a struct with `Params`, `name()`, a static `run(const Params&)` and the block properties of BlockOf.
 #pragma once
 
 #ifdef __CUDACC__
@@ -25,8 +25,8 @@
 
 namespace etc::simt {
 
-// What a kernel says of its blocks: their threads, and the bytes of dynamic shared memory that it may ask for beyond
-// what every device has.
+// Properties of a kernel's blocks: the number of threads, and the maximum bytes of dynamic shared memory, if the kernel
+// may need more than every device has.
 template <int kBlockThreads, std::int64_t kMaxSharedBytes = 0>
 struct BlockOf {
   static constexpr int kThreads = kBlockThreads;

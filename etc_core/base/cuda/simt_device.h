@@ -106,7 +106,7 @@ class SharedTile {
   T* data_ = nullptr;
 };
 
-// Deals out shared memory in 16-byte steps; the same sequence of calls gives the host the size to ask for.
+// Divides shared memory in steps of 16 bytes; the host repeats the same sequence of calls to compute the size.
 class SharedArena {
  public:
   template <typename T>
@@ -120,7 +120,7 @@ class SharedArena {
   int used_ = 0;
 };
 
-// kBytes (4 or 16) from global to shared memory; zeros, and no read, unless `valid`.
+// Copies kBytes (4 or 16) from global to shared memory; unless `valid`, writes zeros and reads nothing.
 template <int kBytes, typename T, typename U>
 ETC_DEVICE void copy_async(const SharedTile<T>& to, int at, const Span<const U>& from, std::int64_t from_at,
                            bool valid) {
@@ -138,7 +138,7 @@ ETC_DEVICE void copy_async(const SharedTile<T>& to, int at, const Span<const U>&
 ETC_DEVICE void copy_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Until at most kPending of this thread's groups are under way; other threads see the data after a sync_block.
+// Waits until at most kPending of this thread's copy groups are in flight; other threads see the data after sync_block.
 template <int kPending>
 ETC_DEVICE void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
@@ -156,7 +156,7 @@ ETC_DEVICE std::uint32_t pack_bf16(float low, float high) {
 ETC_DEVICE Bf16 to_bf16(float value) {
   return __float2bfloat16_rn(value);
 }
-// The two numbers of such a register; exact.
+// The two numbers of a packed register as floats; exact.
 ETC_DEVICE float low_bf16(std::uint32_t pair) {
   return __uint_as_float(pair << 16);
 }
@@ -194,7 +194,7 @@ ETC_DEVICE void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0
 ETC_DEVICE float fma(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
-// One rounding each: the compiler must not make a fused multiply-add of them.
+// Each rounds once: the compiler must not combine them into a fused multiply-add.
 ETC_DEVICE float multiply(float a, float b) {
   return __fmul_rn(a, b);
 }

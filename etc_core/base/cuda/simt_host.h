@@ -1,5 +1,5 @@
-// simt.h for host compilers: every operation goes to the emulator (tests/support/simt), which runs a block's threads as
-// fibers and checks what they do. Programs never link this.
+// simt.h for host compilers: every operation calls the emulator (tests/support/simt), which runs a block's threads as
+// fibers and checks their operations. Only tests link it.
 #pragma once
 
 #include <cmath>
@@ -19,15 +19,15 @@ namespace etc::simt {
 
 inline constexpr int kWarp = 32;
 
-// Where in the kernel a thread stands, for messages and to tell barriers apart.
+// A source position in a kernel, for messages and to distinguish barriers.
 struct Site {
   const char* file;
   int line;
-  // As a default argument: of the call it is left out of.
+  // As a default argument, gives the position of the call.
   static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 };
 
-// What the emulator provides. All functions are called by the running thread and act for it.
+// Functions of the emulator. Each is called by the running thread and acts for it.
 namespace host {
 int thread_index();
 std::int64_t block_index(int axis);
@@ -61,7 +61,7 @@ inline int thread_index() {
 inline int lane_index() {
   return host::thread_index() % kWarp;
 }
-// As on a device through a shuffle: a part of the warp that asks alone is a fault.
+// Uses a shuffle as on a device, so a call by only part of a warp is detected as an error.
 inline int warp_index(Site site = Site::here()) {
   return static_cast<int>(host::shuffle(static_cast<std::uint32_t>(host::thread_index() / kWarp), 0, site));
 }
@@ -246,12 +246,12 @@ inline float sqrt(float x) {
   return std::sqrt(x);
 }
 inline std::int32_t nearest(float x) {
-  // As the device converts: beyond the range the nearest end, nan to 0.
+  // Converts like the device: values out of range become the nearest limit, nan becomes 0.
   if (!(x > -2147483648.0f)) return x == x ? INT32_MIN : 0;
   return x >= 2147483648.0f ? INT32_MAX : static_cast<std::int32_t>(std::lrint(x));
 }
 
-// There is one stream, and a launch is over when this returns.
+// There is only one stream, and the kernel has finished when this returns.
 template <typename Kernel>
 void launch(const Grid& grid, const typename Kernel::Params& params, void*) {
   host::launch(

@@ -1,5 +1,5 @@
-// A stretch of device memory as kernels get it: pointer and length, nothing else. Host code that only passes memory on
-// needs no more than this header; reading and writing is in simt.h.
+// A range of device memory as passed to kernels: pointer and length. Host code that only passes memory on needs just
+// this header; functions for reading and writing are in simt.h.
 //
 // C++17: device code reads this header.
 #pragma once

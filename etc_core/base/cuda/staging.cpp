@@ -3,8 +3,8 @@
 //   to the device    host array ─memcpy─▶ pinned ─queue of copies─▶ device ring ─compute queue─▶ its place
 //   to the host      its place ─compute queue─▶ pinned ─memcpy─▶ host array
 //
-// The way to the device has a queue of its own, so that it goes on while kernels run: only the short copy from the ring
-// to its place is in their order. The host waits when the ring is full, not for kernels.
+// Copies to the device use a separate queue, so that they proceed while kernels run: only the short copy from the ring
+// to its destination is ordered with the kernels. The host waits when the ring is full, not for kernels.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -23,15 +23,15 @@ namespace etc::simt {
 namespace {
 
 constexpr std::int64_t kRing = 16 << 20;  // bytes of pinned memory, and as many on the device
-constexpr std::int64_t kChunk = 4 << 20;  // a long array goes in pieces: the first is under way while the next is made
-constexpr std::int64_t kStraight = 64 << 10;  // up to here two queues cost more than they save
+constexpr std::int64_t kChunk = 4 << 20;  // a long array is sent in chunks: one is copied while the next is prepared
+constexpr std::int64_t kStraight = 64 << 10;  // up to this size two queues cost more than they save
 constexpr std::int64_t kAlignment = 256;
 
-// A ring of bytes, pinned and on the device, given out in order and taken back in order.
+// A ring buffer in pinned memory and on the device; chunks are allocated and freed in order.
 class Staging {
  public:
   Staging() {
-    wait();  // the device's part is the compute queue's until it is allocated
+    wait();  // the device's part is usable by the other queue only after its allocation on the compute queue is done
     pinned_ = static_cast<std::byte*>(allocate_pinned(kRing));
     memory_ledger::charge(Purpose::scratch, kRing);
   }
@@ -56,7 +56,7 @@ class Staging {
     });
   }
 
-  // Everything put on the compute queue before is over when this returns.
+  // All work queued on the compute queue before is done when this returns.
   void receive(std::byte* to, const std::byte* from, std::int64_t bytes) {
     for_chunks(bytes, [&](std::int64_t first, std::int64_t count) {
       Chunk chunk = take(count);
@@ -70,15 +70,15 @@ class Staging {
     while (!in_flight_.empty()) take_back();
   }
 
-  // After a failure: what was under way never arrives, and the host's arrays it was for are not to be touched again.
+  // After a failure: copies in flight never arrive, and the host arrays they were for must not be touched again.
   void forget() { in_flight_.clear(); }
 
  private:
   struct Chunk {
     std::int64_t begin = 0, end = 0;  // of the ring
-    Event read = nullptr;             // pinned memory is done with
-    Event placed = nullptr;           // so is the device's
-    std::byte* to = nullptr;          // of the host, when the numbers come from the device
+    Event read = nullptr;             // done when the pinned memory is free again
+    Event placed = nullptr;           // done when the device's part of the ring is free again
+    std::byte* to = nullptr;          // destination on the host, when the data come from the device
     std::int64_t count = 0;
   };
 
@@ -87,11 +87,11 @@ class Staging {
     for (std::int64_t first = 0; first < bytes; first += kChunk) body(first, std::min(kChunk, bytes - first));
   }
 
-  // Room in the ring that nobody reads or writes any more.
+  // Allocates space in the ring that no copy uses any more.
   Chunk take(std::int64_t count) {
     const std::int64_t size = round_up(count, kAlignment);
     if (next_ + size > kRing) {
-      while (!in_flight_.empty() && in_flight_.front().begin >= next_) take_back();  // of the round before
+      while (!in_flight_.empty() && in_flight_.front().begin >= next_) take_back();  // of the previous pass
       next_ = 0;
     }
     while (!in_flight_.empty() && overlaps(in_flight_.front(), next_, next_ + size)) take_back();
@@ -126,19 +126,19 @@ class Staging {
 
   Bytes device_ = device_bytes(kRing, Purpose::scratch);
   std::byte* pinned_ = nullptr;
-  std::int64_t next_ = 0;        // of the ring
+  std::int64_t next_ = 0;        // next free offset in the ring
   std::deque<Chunk> in_flight_;  // oldest first
-  std::vector<Event> events_;    // to be used again
+  std::vector<Event> events_;    // free, for reuse
 };
 
 std::mutex g_one_at_a_time;
 
 Staging& staging() {
-  static auto* const only = new Staging;  // lives as long as the device's runtime
+  static auto* const only = new Staging;  // never destroyed: lives as long as the device's runtime
   return *only;
 }
 
-// body(ring), one thread at a time.
+// Calls body(ring) under a lock.
 template <typename Body>
 void with_staging(Body body) {
   const std::lock_guard lock(g_one_at_a_time);

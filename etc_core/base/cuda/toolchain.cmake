@@ -1,7 +1,7 @@
 # The CUDA backend (ETC_CUDA): compiler, architectures, toolkit libraries. No other build reads this file.
 #
-# Architectures are named: by default CMake 3.25 compiles for one CUDA 13 no longer knows. 80 and 90 are real and
-# virtual, so devices newer than these compile the PTX of 90 when the program starts.
+# Architectures are given explicitly, because the default of CMake 3.25 is one that CUDA 13 no longer supports. 80 and
+# 90 are real and virtual, so newer devices compile the PTX of 90 when the program starts.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80 90)
 endif()

@@ -23,7 +23,7 @@ class Comparison {
   void size(const char* field, std::int64_t configured, const std::string& variable, std::size_t axis) {
     if (const auto stored = size_of(variable, axis)) compare(field, configured, *stored, variable);
   }
-  // A field that is true when the variable is there, or (shows = false) when it is not.
+  // A field that is true if the variable exists or, with shows = false, if it does not.
   void flag(const char* field, bool configured, const std::string& variable, bool shows) {
     const bool stored = variables_.count(variable) != 0 ? shows : !shows;
     compare(field, configured, stored, variable);

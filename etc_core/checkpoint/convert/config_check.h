@@ -1,4 +1,4 @@
-// What the variables of a published checkpoint say about its configuration (etc-core 2.3, 12.2).
+// Checks a published checkpoint's configuration against its variables (etc-core 2.3, 12.2).
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace etc::convert {
 
-// The name of an encoder variable as the model has it: the position tables are spelled with and without the prefix.
+// The model's name for an encoder variable: position tables may be stored with and without the prefix.
 std::string model_name(std::string_view variable);
 
-// One sentence for each field of the configuration that the encoder's variables contradict, naming the field, both
-// values and the variable that shows it; empty when none does. Fields without a trace in the variables (radius,
-// distances, order of the norms, …) are not judged.
+// One sentence for each configuration field that the encoder's variables contradict, naming the field, both values and
+// the variable that shows it; empty if there is none. Fields that do not affect the variables (radius, distances, order
+// of the norms, …) are not checked.
 //   variables   the encoder's, under their model_name
 std::vector<std::string> contradictions(const EtcConfig& config, const SourceTensors& variables);
 

@@ -1,4 +1,4 @@
-// Where a conversion ends: a model directory with the report beside the weights.
+// The result of a conversion: a model directory with the report beside the weights.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct ConvertedModel {
   MoreFiles files = {};  // such as the vocabulary
 };
 
-// Replaces or makes the model directory in one step: config.json, model.safetensors, the model's files, conversion.json
-// (the report) and, if there are extras, optimizer_slots.safetensors with <name>/adam_m, <name>/adam_v and global_step.
-// `written`: TensorFileWriter::write, for the parameters.
+// Creates or atomically replaces the model directory: config.json, model.safetensors, the model's files,
+// conversion.json (the report) and, if there are extras, optimizer_slots.safetensors with <name>/adam_m, <name>/adam_v
+// and global_step. `written`: see TensorFileWriter::write; only for the parameters.
 void save_converted_model(const std::filesystem::path& folder, const ConvertedModel& model,
                           const ConversionReport& report,
                           const std::function<void(std::int64_t tensors)>& written = {});

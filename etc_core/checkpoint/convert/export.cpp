@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The configuration; an ETC's without our own fields where they say nothing: the reference does not know them (etc-core
-// 9.3).
+// The configuration. For an ETC, unused fields of residual attention are removed, because the reference does not know
+// them (etc-core 9.3).
 Json published_config(const EncoderConfig& config) {
   Json json = config.to_json();
   if (dynamic_cast<const EtcConfig*>(&config) != nullptr && !config.use_residual_attention) {
@@ -26,7 +26,7 @@ Json published_config(const EncoderConfig& config) {
   return json;
 }
 
-// Every tensor but the number of steps; one that cannot be had as numbers is an error, not left out.
+// Adds every tensor except the step number; a tensor that cannot be read as floats is an error and not left out.
 template <typename Writer>
 std::int64_t add_all(const TensorFileReader& file, Writer& writer) {
   std::int64_t added = 0;
@@ -60,7 +60,7 @@ std::string copy_vocabulary(const fs::path& model, const fs::path& folder) {
 
 std::string export_model(const fs::path& model, ExportFormat format, const fs::path& output,
                          const std::function<void(std::int64_t)>& written) {
-  // The reference has variables of an ETC alone.
+  // The reference only has variables for an ETC.
   const ModelConfig config = format == ExportFormat::tf_names ? read_etc_config(model) : read_encoder_config(model);
   const TensorFileReader weights(model / "model.safetensors");
   AtomicFolder update(output, OldFiles::drop);

@@ -1,4 +1,4 @@
-// Tensors that another program holds in memory, as a checkpoint.
+// A checkpoint whose tensors are in memory of the calling program.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct MemoryTensor {
 
 class MemorySource : public TensorSource {
  public:
-  // where: what messages begin with. Throws UsageError on a name used twice, an unknown type, a negative size, and
-  // numbers without a place.
+  // where: prefix of messages. Throws UsageError on a name used twice, an unknown type, a negative size, and a null
+  // pointer for a tensor that is not empty.
   MemorySource(const std::vector<MemoryTensor>& tensors, std::string where);
 
   const SourceTensors& tensors() const override { return tensors_; }
@@ -33,8 +33,8 @@ class MemorySource : public TensorSource {
   std::map<std::string, const void*, std::less<>> data_;
 };
 
-// Fills an encoder's parameters from tensors of the same names and shapes; those of heads are left out. Throws Error
-// listing what is absent, of another shape or unused, or naming a number that is not finite.
+// Fills an encoder's parameters from tensors of the same names and shapes; tensors of heads are ignored. Throws Error
+// listing tensors that are absent, of another shape or unused, or naming a number that is not finite.
 void read_own(const TensorSource& source, ParameterSet& parameters);
 
 }  // namespace etc::convert

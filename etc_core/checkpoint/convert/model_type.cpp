@@ -14,8 +14,8 @@ namespace {
 struct ModelType {
   const char *name, *family;
 };
-// What differs between those of a family (widths of embeddings, blocks of attention) their configurations say by other
-// keys.
+// Differences between the types of a family (widths of embeddings, blocks of attention) are given by other keys of
+// their configurations.
 constexpr std::array<ModelType, 9> kModelTypes = {{{"bert", "bert"},
                                                    {"electra", "bert"},
                                                    {"big_bird", "bert"},
@@ -26,7 +26,7 @@ constexpr std::array<ModelType, 9> kModelTypes = {{{"bert", "bert"},
                                                    {"xlnet", "xlnet"},
                                                    {"t5", "t5"}}};
 
-// Which option would read it.
+// The option that would read a model of this type.
 std::string hint(const Json& model_type) {
   for (const ModelType& one : kModelTypes) {
     if (model_type != one.name) continue;

@@ -27,7 +27,7 @@ std::string without_layer_number(const std::string& name) {
   return name;
 }
 
-// Lines that say the same but for the layer, as one with their number; in the order of the first of each.
+// Merges lines that differ only in the layer into one line with their count, in the order of their first occurrence.
 class Lines {
  public:
   void add(const std::string& name, const std::string& shape, const std::string& remark) {

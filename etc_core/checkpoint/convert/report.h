@@ -1,4 +1,4 @@
-// What a conversion did with every tensor of the source and of the model.
+// A report of what a conversion did with every tensor of the source and of the model.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace etc::convert {
 
 inline constexpr const char* kOptimiserSlot = "optimiser slot";  // a reason of LeftOut that text() only counts
-inline constexpr const char* kUnknownTensor = "unknown";         // no reason: of an encoder's tensor an error
+inline constexpr const char* kUnknownTensor = "unknown";         // no known reason; an error for an encoder's tensor
 
 struct ConversionReport {
   struct Copied {
@@ -37,7 +37,7 @@ struct ConversionReport {
   std::vector<std::string> notes;
 
   Json to_json() const;
-  // For people: counts, and lists in which the layers of a model share a line.
+  // The report as readable text: counts, and lists in which the layers of a model share a line.
   std::string text() const;
 };
 

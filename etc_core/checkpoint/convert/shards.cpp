@@ -16,7 +16,7 @@ class ShardedSource : public TensorSource {
  public:
   explicit ShardedSource(const fs::path& index) : where_(index.string()) {}
 
-  // Takes all tensors of a shard; `file` is its name.
+  // Adds all tensors of a shard; `file` is its name.
   void add(const std::string& file, std::unique_ptr<TensorSource> shard) {
     for (const auto& [name, tensor] : shard->tensors()) {
       if (const auto there = file_of_.find(name); there != file_of_.end()) {
@@ -63,7 +63,7 @@ std::unique_ptr<TensorSource> open_shards(const fs::path& index, const OpenShard
   auto source = std::make_unique<ShardedSource>(index);
   for (const auto& [name, value] : map->items()) {
     const std::string file = value.is_string() ? value.get<std::string>() : "";
-    // A shard elsewhere would let a stranger's index read any file.
+    // Shards in other folders would let an untrusted index read any file.
     if (file.empty() || fs::path(file).filename() != file || file == "." || file == "..") {
       fail(where, "weight_map: {}: expected the name of a file beside the index, got {}", name, json_line(value));
     }

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A safetensors file through the reader of our own checkpoints.
+// A safetensors file, through the same reader as for this program's checkpoints.
 class SafetensorsSource : public TensorSource {
  public:
   explicit SafetensorsSource(const fs::path& path) : file_(path), where_(path.string()) {
@@ -40,7 +40,7 @@ std::unique_ptr<TensorSource> open_one(const fs::path& path) {
   return std::make_unique<SafetensorsSource>(path);
 }
 
-// A shard is no index: one that names itself would never end.
+// A shard must not be an index itself: an index that names itself would cause endless recursion.
 std::unique_ptr<TensorSource> open_file(const fs::path& path) {
   return path.extension() == ".json" ? open_shards(path, open_one) : open_one(path);
 }
@@ -88,7 +88,7 @@ std::optional<std::uint64_t> bytes_of(StoredDtype dtype, const std::vector<std::
   for (const std::int64_t size : shape) {
     if (size < 0) return std::nullopt;
     empty = empty || size == 0;
-    // With 1 for each 0, so that a 0 does not hide the overflow of the sizes beside it.
+    // Multiplies by 1 instead of 0, so that a 0 does not hide the overflow of the other sizes.
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(1, size)), &bytes) ||
         bytes >> 62 != 0) {
       return std::nullopt;

@@ -24,12 +24,12 @@ struct SourceTensor {
   std::uint64_t bytes() const;
   std::string text() const;  // "F32 [768, 768]"
 
-  // Whether floats of this shape can be read from it; and what is wrong where they cannot: "expected [8], got F32 [2]".
+  // matches(): whether floats of this shape can be read; mismatch(): the reason if not, "expected [8], got F32 [2]".
   bool matches(const std::vector<std::int64_t>& expected) const;
   std::string mismatch(const std::vector<std::int64_t>& expected) const;
 };
 
-// What a tensor of this type and shape takes, when both are a stranger's word; none if no memory could hold it.
+// The bytes of a tensor whose type and shape come from an untrusted file; nullopt if no memory could hold it.
 std::optional<std::uint64_t> bytes_of(StoredDtype dtype, const std::vector<std::int64_t>& shape);
 
 using SourceTensors = std::map<std::string, SourceTensor, std::less<>>;
@@ -41,31 +41,31 @@ class TensorSource {
   virtual const SourceTensors& tensors() const = 0;
   virtual const std::string& where() const = 0;  // the file, for messages
 
-  // The numbers as they are stored, row-major, little-endian: `bytes()` bytes. Checks the container's checksum. Throws
+  // Reads the numbers as stored, row-major, little-endian: `bytes()` bytes. Checks the container's checksum. Throws
   // Error on a tensor without numbers.
   // May be called by several threads at once.
   void read_raw(std::string_view name, void* out) const { read_blocks(name, out, {}); }
 
-  // Throws Error unless the files hold all the bytes that the directory speaks of. Ask before making room for them.
+  // Throws Error unless the files hold all bytes that the directory lists. To be called before allocating memory.
   virtual void require_numbers() const {}
 
   const SourceTensor& at(std::string_view name) const;  // throws Error when absent
 
-  // F32 as it is, F16 and BF16 widened; throws Error naming the tensor on another type. `out` holds count() numbers.
+  // F32 unchanged, F16 and BF16 widened; throws Error naming the tensor on another type. `out` holds count() numbers.
   void read_floats(std::string_view name, float* out, const NumbersRead& seen = {}) const;
   // I64 and I32.
   std::vector<std::int64_t> read_integers(std::string_view name) const;
 
-  // read_raw, telling `seen` (if there is one) of all bytes in order.
+  // read_raw(), which also passes all bytes in order to `seen` (if set).
   virtual void read_blocks(std::string_view name, void* out, const BytesRead& seen) const = 0;
 };
 
-// Opens a checkpoint and finds out what it is.
+// Opens a checkpoint and detects its format.
 //   a folder       model.safetensors, pytorch_model.bin (each also as shards with NAME.index.json, shards.h) or the one
 //                  TensorFlow bundle in it, in this order
 //   a file         safetensors or PyTorch (zip or the older stream of pickles), by its first bytes; *.json: shards
 //   PREFIX         of PREFIX.index and PREFIX.data-00000-of-0000N: a TensorFlow bundle; PREFIX.index is the same
-// Throws Error naming the file, and what is wrong with it or what was looked for.
+// Throws Error naming the file, and what is wrong with it or which files were searched.
 std::unique_ptr<TensorSource> open_tensors(const std::filesystem::path& path);
 
 }  // namespace etc::convert

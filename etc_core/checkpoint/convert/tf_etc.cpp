@@ -36,7 +36,7 @@ std::string_view slot_owner(std::string_view variable) {
   return {};
 }
 
-// The variables of a source by what they are. Encoder variables and slots are under the names of the model.
+// The variables of a source, sorted by kind. Encoder variables and slots have the names of the model.
 struct Sorted {
   SourceTensors encoder;
   std::map<std::string, std::string> encoder_source, slots, heads;  // name in the model → name in the source
@@ -106,7 +106,7 @@ void read_slots(const TensorSource& source, const Sorted& sorted, ParameterSet& 
   }
 }
 
-// Variables that are no parameters, in the report's words.
+// Adds the variables that become no parameters to the report.
 void report_left_out(const TensorSource& source, const Sorted& sorted, const TfEtcOptions& options,
                      ConversionReport& report) {
   if (!options.with_optimizer_slots) {

@@ -1,4 +1,4 @@
-// Published ETC checkpoints (TensorFlow) as parameters of our own model.
+// Reads published ETC checkpoints (TensorFlow) into the parameters of this program's model.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,26 @@ namespace etc::convert {
 constexpr const char* kGlobalStep = "global_step";
 
 struct TfEtcOptions {
-  bool keep_heads = true;             // task heads whose names are known become parameters, too
-  bool with_optimizer_slots = false;  // <name>/adam_m and /adam_v are read, too, and global_step
+  bool keep_heads = true;             // task heads whose names are known also become parameters
+  bool with_optimizer_slots = false;  // also read <name>/adam_m, <name>/adam_v and global_step
 };
 
-// What a checkpoint holds beside the parameters; filled with_optimizer_slots only.
+// Other contents of a checkpoint; filled only with with_optimizer_slots.
 struct TfEtcExtras {
   std::map<std::string, Tensor> slots;  // "<name>/adam_m", "<name>/adam_v"
   std::optional<std::int64_t> global_step;
 };
 
 // Adds the encoder's parameters (and kept heads) to the empty set and fills them.
-// Rules: every parameter is found with its shape, and every encoder variable of the source is a parameter; position
-//   tables in both spellings; the configuration must agree with the variables (config_check.h); weights are finite.
-//   Throws Error listing everything that does not correspond, before numbers are read. Heads, slots and what is
-//   unknown are listed in the report.
+// Rules: every parameter must be found with its shape, and every encoder variable of the source must be a parameter;
+//   position tables in both spellings; the configuration must agree with the variables (config_check.h); weights must
+//   be finite. Throws Error listing all mismatches before numbers are read. Heads, slots and unknown variables are
+//   listed in the report.
 // Cost: reads each tensor once, straight into the parameter.
 ConversionReport read_tf_etc(const TensorSource& source, const EtcConfig& config, const TfEtcOptions& options,
                              ParameterSet& parameters, TfEtcExtras& extras);
 
-// The task a head's variable belongs to, by its name (task specifications, etc-core 12.2); empty: no head we know.
+// The task to which a head's variable belongs, by its name (task specifications, etc-core 12.2); empty: no known head.
 std::string head_task(std::string_view variable);
 
 }  // namespace etc::convert

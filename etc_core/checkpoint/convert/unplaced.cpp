@@ -13,7 +13,7 @@ bool is_beside_another(const TensorSource& source, std::string_view stored) {
 
 void require_all_matched(const TensorSource& source, std::vector<std::string> faults,
                          const std::vector<std::string>& unplaced) {
-  constexpr std::size_t kMostNamed = 4;  // a layer has sixteen, and they say the same
+  constexpr std::size_t kMostNamed = 4;  // a layer has sixteen, and more names would add no information
   const std::size_t count = faults.size() + unplaced.size();
   if (count == 0) return;
   if (!unplaced.empty()) {

@@ -1,4 +1,4 @@
-// Tensors of a source that no parameter takes: heads and optimizer slots may be left out, the encoder's may not.
+// Tensors of a source without a parameter: heads and optimizer slots may be left out, the encoder's tensors may not.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace etc::convert {
 
-// Whether an optimizer or an average keeps the tensor beside another one: TensorFlow names it after that,
-// "…/kernel/Adam".
+// Whether the tensor is an optimizer's or moving average's companion of another one: TensorFlow appends to that one's
+// name, "…/kernel/Adam".
 bool is_beside_another(const TensorSource& source, std::string_view stored);
 
 // Throws Error unless both are empty: "7 unmatched: c absent; d: expected [8], got F32 [2]; encoder variables without a
 // parameter: a F32 [8], … and 1 more (…)".
-//   faults     what is wrong with the parameters' tensors, all of it
-//   unplaced   the encoder's tensors that no parameter takes, the first few of which are named
+//   faults     all problems with the parameters' tensors
+//   unplaced   the encoder's tensors without a parameter; the message names the first few
 void require_all_matched(const TensorSource& source, std::vector<std::string> faults,
                          const std::vector<std::string>& unplaced);
 

@@ -1,6 +1,6 @@
-// NCCL between GPUs: sends and receives alone, none of its reductions, whose sums depend on the number of processes.
-// The hosts' communicator started the processes and hands round what NCCL needs to find the others. Has been compiled
-// and not run: that takes two GPUs.
+// Messages between GPUs with NCCL: only sends and receives, none of its reductions, whose sums depend on the number of
+// processes. The hosts' communicator distributes the id that NCCL needs to find the other processes. This has been
+// compiled but not run: that takes two GPUs.
 #include <cuda_runtime.h>
 #include <nccl.h>
 
@@ -31,7 +31,7 @@ DeviceLink::Mark mark_on(cudaStream_t stream) {
   return mark;
 }
 
-// All messages of a round are one group: none of them waits for another of its own side.
+// All messages of a round form one group, so that no message waits for another one of the same process.
 class Group {
  public:
   Group() { check(ncclGroupStart(), "ncclGroupStart"); }
@@ -58,7 +58,7 @@ class NcclLink : public DeviceLink {
     check(ncclCommInitRank(&nccl_, processes.size(), id, processes.rank()), "ncclCommInitRank");
   }
 
-  // After an error others may not come any more: nothing is waited for.
+  // After an error the other processes may never reach this point: abort instead of waiting.
   ~NcclLink() override {
     if (std::uncaught_exceptions() > 0) {
       ncclCommAbort(nccl_);
@@ -101,7 +101,7 @@ class NcclLink : public DeviceLink {
   cudaStream_t stream_ = nullptr;
 };
 
-// The machine and the place of this process's device.
+// The machine and the PCI bus id of this process's device.
 std::string device_place(const Communicator& processes) {
   int device = 0;
   char place[32] = {};

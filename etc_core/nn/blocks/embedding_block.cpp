@@ -6,7 +6,7 @@ namespace {
 
 using Ids = std::shared_ptr<const std::vector<std::int32_t>>;
 
-// Ids as given, or the default of a missing list.
+// The given ids, or a list of default ids if the list is missing.
 Ids ids_or(const std::vector<std::int32_t>& ids, std::int64_t count, std::int32_t missing) {
   if (!ids.empty() || count == 0) return std::make_shared<const std::vector<std::int32_t>>(ids);
   return std::make_shared<const std::vector<std::int32_t>>(static_cast<std::size_t>(count), missing);

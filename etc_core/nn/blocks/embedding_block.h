@@ -12,7 +12,7 @@ namespace etc {
 
 // The ids of one kind of tokens of a batch, M of them.
 struct EmbeddedTokens {
-  std::shared_ptr<const RaggedRows> rows;  // which belong to which example
+  std::shared_ptr<const RaggedRows> rows;  // assigns rows to examples
   const std::vector<std::int32_t>& token_ids;
   const std::vector<std::int32_t>& segment_ids;   // empty: all missing_segment
   const std::vector<std::int32_t>& position_ids;  // empty: 0, 1, 2, … in each example
@@ -27,7 +27,7 @@ struct EmbeddingBlock {
   Dense projection;                // [E, H]; no parts when E = H
   Parameter* segments = nullptr;   // [V_s, H]; null: none
   Parameter* positions = nullptr;  // [P, H]; null: none learned
-  FixedTable sinusoids;            // [P, H], in their place
+  FixedTable sinusoids;            // [P, H], used instead of learned positions
   LayerNormParameters norm;        // [H]; null: none
 
   // dropout(layer_norm(token + segment + position + adder)) → [M, H]

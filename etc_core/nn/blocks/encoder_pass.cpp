@@ -12,7 +12,7 @@ namespace etc {
 
 namespace {
 
-// On a CPU without instructions for bf16 the kernels of fp32 are faster.
+// On a CPU without bf16 instructions the fp32 kernels are faster.
 ComputeType attention_compute(const PassSetting& setting) {
   if (setting.types.compute == ComputeType::fp32) return ComputeType::fp32;
   const bool has_bf16 = setting.device != Device::cpu || cpu_has_avx512(ComputeType::bf16);
@@ -20,7 +20,7 @@ ComputeType attention_compute(const PassSetting& setting) {
 }
 
 // The running scores of one attention type as external scores (encoder.h), copied: the next layer adds to them.
-// Undefined for a type that carries none.
+// Undefined for a type that carries no scores.
 Tensor exported(const sparse::ScoreState& scores, const sparse::TypeTiles& tiles, std::int64_t heads) {
   if (!scores.carries(tiles.type)) return {};
   const std::int64_t size = sparse::external_score_elements(tiles, heads);
@@ -76,7 +76,7 @@ void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
   scores.running_mean = config.use_running_mean;
   scores.training = setting.recording;
   scores.device = setting.device;
-  // Statistics read the scores as the kernels of training do.
+  // Statistics read the scores in the format of the training kernels.
   if (!setting.recording && !setting.options.attention_watch) scores.type = setting.types.scores;
   scores.keep_last = setting.options.watch || setting.options.attention_watch;
   batch.scores.emplace(scores, batch.scored_operators());

@@ -12,7 +12,8 @@ struct FeedForwardBlock {
   ResidualPlacement residual;
 
   // y = residual.output(x, drop(act(residual.input(x)·W1 + b1))·W2 + b2).   x, y [M, H]
-  // of_inner: drop, of the activation's results; without a rate these are computed again in backward, not kept.
+  // of_inner: drop, the dropout after the activation. If its rate is 0, the activation is recomputed in backward
+  // instead of being stored.
   Var forward(Tape& tape, const Var& x, const ForwardContext& context, const Dropout& dropout,
               const Dropout& of_inner = {}) const;
 

@@ -1,4 +1,4 @@
-// What every block of one forward pass reads besides its parameters, and what declares these parameters.
+// The data that every block of one forward pass reads besides its parameters, and helpers that declare parameters.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct ForwardContext {
   std::shared_ptr<AttentionBatch> attention;  // tiles, labels and running scores of the batch
   float hidden_dropout = 0;                   // 0 outside training
   std::uint64_t seed = 0;
-  PackedCache* packed = nullptr;            // inference; null: kernels are read as they are
-  ComputeType compute = ComputeType::fp32;  // of these
-  SkipWatch* skip_watch = nullptr;          // of the residual sums; null: nobody
+  PackedCache* packed = nullptr;            // for inference; null: kernels are used unpacked
+  ComputeType compute = ComputeType::fp32;  // number type of products with unpacked kernels
+  SkipWatch* skip_watch = nullptr;          // observer of the residual sums; may be null
 
   Dropout dropout(std::int64_t layer, DropoutSite site, const std::shared_ptr<const RaggedRows>& rows) const;
-  Dense dense(const Dense& layer) const;  // as this pass multiplies it
-  // A layer norm whose result this pass's products read.
+  Dense dense(const Dense& layer) const;  // packed, or set to `compute`
+  // For a layer norm whose result is read by products: also writes it in bf16 if `compute` is bf16.
   LayerNormParameters norm(const LayerNormParameters& of) const;
 };
 

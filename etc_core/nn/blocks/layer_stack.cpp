@@ -13,7 +13,7 @@ struct Stretched {
   std::int64_t first = 0, end = 0;  // half-open
 };
 
-// The stretches of layers: all but the last are computed again in backward.
+// The stretches of layers: all but the last are recomputed in backward.
 std::vector<Stretched> stretches(std::int64_t layers, std::int64_t period) {
   const std::int64_t stride = period <= 0 ? layers : std::min(period, layers);
   std::vector<Stretched> ranges;

@@ -1,4 +1,4 @@
-// The layers of an encoder one after the other, in checkpointed stretches where the tape records.
+// Runs the layers of an encoder in order, in checkpointed stretches if the tape records.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,14 @@ using LayerStates = std::vector<Var>;
 
 struct LayerStack {
   std::int64_t layers = 0;
-  // Backward keeps the input of every period-th layer and computes the rest again (etc-core 7); 0: keeps everything.
+  // The tape keeps the input of every period-th layer and backward recomputes the rest (etc-core 7); 0: keeps
+  // everything.
   std::int64_t period = 0;
-  // One layer. Takes its input over, so that in inference its memory is free as soon as the layer no longer needs it.
-  // It is called again in backward: it owns what it refers to, or its referents outlive the walk.
+  // One layer. Takes ownership of its input, so that in inference the memory is freed as soon as the layer no longer
+  // needs it. Called again in backward, so everything it refers to must be owned by it or outlive the backward pass.
   std::function<LayerStates(Tape& tape, std::int64_t layer, LayerStates x, Pass pass)> layer;
-  // After each layer of the forward pass; not after the call, and not of a layer computed again. May be null.
+  // Called after each layer of the forward pass, but not for a recomputed layer, nor after run_layers() returns. May be
+  // null.
   std::function<void(std::int64_t layer, const LayerStates& x)> after;
 };
 

@@ -13,7 +13,7 @@ void register_cuda_backend() {
 }
 
 std::string open_cuda_backend() {
-  // First, since it throws where there is no device: whatever is registered is waited for and may not fail then.
+  // First, because it throws if there is no device: a registered backend is synchronised later and must not fail then.
   const std::string description = simt::device_description();
   register_cuda_backend();
   ops::reserve_cuda_memory();

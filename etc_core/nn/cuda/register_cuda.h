@@ -1,4 +1,4 @@
-// The CUDA backend of the whole model. In programs built with ETC_CUDA, and in the emulated tests.
+// The CUDA backend of the whole model, in programs built with ETC_CUDA and in the emulated tests.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace etc {
 
-// Fills the cuda entry of every slot the model and its training need. Touches no device.
+// Fills the cuda entry of every slot that the model and its training need. Does not access a device.
 void register_cuda_backend();
 
-// The same, makes sure there is a device and takes the memory the backend itself needs: Backend::open.
+// Also checks that there is a device and allocates the memory that the backend itself needs; used as Backend::open.
 std::string open_cuda_backend();
 
-// All of it, for add_backend().
+// The complete backend, for add_backend().
 Backend cuda_backend();
 
 }  // namespace etc

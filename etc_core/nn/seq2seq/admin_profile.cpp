@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kWhere = "admin";
 constexpr std::string_view kOmega = "/admin_omega";
 
-// Of all numbers, about their mean (population), in order on one thread: a pass happens once in a training.
+// The population variance of all elements, summed in order on one thread, since a profile pass happens only once per
+// training.
 double variance(const Tensor& x) {
   const Tensor host = x.to(Device::cpu);
   const double count = static_cast<double>(host.size());
@@ -35,7 +36,7 @@ void set_all(Parameter& parameter, double value) {
   ++parameter.version;
 }
 
-// One chain: R after the sub-layers seen so far, and what was seen.
+// State of one stack: R after the sub-layers seen so far, and their results.
 class Chain final : public SkipWatch {
  public:
   explicit Chain(std::vector<AdminBranch>& seen) : seen_(seen) {}
@@ -59,7 +60,7 @@ class Chain final : public SkipWatch {
   double running_ = 1;
 };
 
-// Is watched for as long as this lives.
+// Installs the watch for the lifetime of this object.
 template <typename Watched>
 struct Watching : NotCopied {
   Watching(Watched& of, SkipWatch& watch) : model(of) { of.watch_skips(&watch); }
@@ -84,7 +85,7 @@ std::vector<AdminBranch> profile_admin(Seq2SeqEncoder& encoder, Seq2SeqDecoder& 
   Chain of_encoder(seen), of_decoder(seen);
   const Watching<Seq2SeqEncoder> watching_encoder(encoder, of_encoder);
   const Watching<Seq2SeqDecoder> watching_decoder(decoder, of_decoder);
-  Tape tape(Recording::on);  // dropout asks for one; it is never walked
+  Tape tape(Recording::on);  // needed for dropout; backward is never run
   const Var states = encoder.forward(tape, source, options).long_states;
   decoder.forward(tape, states, target, options);
   return seen;
@@ -105,8 +106,8 @@ std::string admin_profile_text(const std::vector<AdminBranch>& profile) {
 
 namespace {
 
-// How a parameter's numbers [rows, width] change: those of the norm before a sub-layer are multiplied, rows of the kernels
-// that read its x divided.
+// How a parameter's values [rows, width] change: the norm before a sub-layer is multiplied; rows of the kernels that
+// read its x are divided.
 enum class Fold { multiply, divide_rows };
 
 void fold(Parameter& parameter, const Parameter& omega, Fold how) {

@@ -13,34 +13,36 @@
 namespace etc {
 
 struct Seq2SeqConfig final : EncoderConfig {
-  // Where layer norms stand and what is scaled (blocks/residual_placement.h). admin: post_ln with trained numbers on the
-  // skips, admin_folded: on the first of each stack alone (admin_profile.h); the rezeros: one trained scale for all branches of a layer; deepnet: post_ln with fixed numbers on the skips,
-  // and kernels of values, outputs and feed-forwards drawn smaller.
+  // Placement of layer norms and scaling (blocks/residual_placement.h). admin: post_ln with trained factors on the
+  // skips; admin_folded: only on the first skip of each stack (admin_profile.h); rezero, rezero_post_ln: one trained
+  // scale for all branches of a layer; deepnet: post_ln with fixed factors on the skips, and smaller initial kernels of
+  // values, outputs and feed-forwards.
   enum class Norm { post_ln, pre_ln, admin, admin_folded, rezero, rezero_post_ln, deepnet };
 
   std::int64_t num_decoder_layers = 6;  // N_d; num_hidden_layers: N_e
   Norm norm = Norm::post_ln;
   double layer_norm_epsilon = 1e-5;
   double inner_dropout_prob = 0.1;  // after the activation of the feed-forward layers
-  // One table for source, target and output; else the source has one of its own. The output's is always the target's.
+  // One table for source, target and output; otherwise the source has a separate table. The output layer always uses
+  // the target's table.
   bool share_embeddings = true;
-  std::int64_t target_vocab_size = 0;  // of a table of its own; 0: vocab_size
+  std::int64_t target_vocab_size = 0;  // of a separate target table; 0: vocab_size
 
   // The reference's base size: 6 and 6 layers, 512/2048, 8 heads, ReLU, running mean.
   Seq2SeqConfig();
 
-  static constexpr std::int64_t kPad = 1, kEndOfSentence = 2, kUnknown = 3;  // ids, in every vocabulary
+  static constexpr std::int64_t kPad = 1, kEndOfSentence = 2, kUnknown = 3;  // ids in every vocabulary
 
   std::int64_t target_vocabulary() const { return target_vocab_size > 0 ? target_vocab_size : vocab_size; }
   bool scales_branches() const { return norm == Norm::rezero || norm == Norm::rezero_post_ln; }
   ops::NormStatistics norm_statistics() const { return {static_cast<float>(layer_norm_epsilon), true}; }
 
-  // A stack's number on its skips: 0.81·(N_e⁴·N_d)^(1/16) of the encoder, (3·N_d)^(1/4) of the decoder with deepnet,
-  // else 1.
+  // The factor on a stack's skips: with deepnet 0.81·(N_e⁴·N_d)^(1/16) in the encoder and (3·N_d)^(1/4) in the decoder,
+  // otherwise 1.
   double skip_factor(bool decoder) const;
-  // What is fresh. Tables: normal(0, H^-0.5), padding's row zeros. Kernels: Xavier uniform, ±sqrt(6/(in + out)), those of
-  // queries, keys and values as one matrix of all three, ±sqrt(6/(4·in)); with deepnet Xavier normal, of values, outputs
-  // and feed-forwards times 0.87·(N_e⁴·N_d)^(-1/16) in the encoder and (12·N_d)^(-1/4) in the decoder.
+  // Initial values. Tables: normal(0, H^-0.5), the row of padding is zero. Kernels: Xavier uniform, ±sqrt(6/(in +
+  // out)), with queries, keys and values treated as one matrix, ±sqrt(6/(4·in)). With deepnet Xavier normal, multiplied
+  // for values, outputs and feed-forwards by 0.87·(N_e⁴·N_d)^(-1/16) in the encoder and (12·N_d)^(-1/4) in the decoder.
   Initializer table_init() const;
   enum class Kernel { query_or_key, value, output, feed_forward };
   Initializer kernel_init(Kernel kernel, bool decoder, std::int64_t in, std::int64_t out) const;

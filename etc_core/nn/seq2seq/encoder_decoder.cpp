@@ -21,7 +21,7 @@ std::vector<std::int64_t> counted(const std::vector<std::int64_t>& offsets) {
   return positions;
 }
 
-// A valid configuration, or an error before anything is declared.
+// Validates the configuration before any parameter is declared.
 const Seq2SeqConfig& valid(const Seq2SeqConfig& config) {
   config.validate();
   return config;
@@ -106,7 +106,7 @@ Var Seq2SeqDecoder::forward(Tape& tape, const Var& encoder_states, const Decoder
   StackPass pass = run_.pass(std::move(operators), ragged_rows(input.target_offsets, ordinals_of(target)),
                              run_.setting(tape, options));
   pass.skip_watch = watch_;
-  // Of the layer's own products, without what needs this pass: the closure lives as long as the tape.
+  // A copy of the context without the parts that belong to this pass, because the closure lives as long as the tape.
   const ForwardContext context = pass;
   pass.keys = [this, encoder_states, context](Tape& on, std::int64_t layer, bool across, const KeyColumns& fresh) {
     return across ? run_.cross_keys(on, encoder_states, layer, context) : fresh;

@@ -31,7 +31,7 @@ HypothesisRows::Needs HypothesisRows::needs(std::span<const HypothesisStep> hypo
   return needs;
 }
 
-// Every hypothesis into the next slot of its sentence.
+// Places every hypothesis in the next slot of its sentence.
 void HypothesisRows::lay_out(std::span<const HypothesisStep> hypotheses, const Needs& needs, RowPlacement& placement) {
   while (capacity_ < needs.rows) capacity_ *= 2;
   slots_ = std::max(slots_, needs.slots);
@@ -63,7 +63,7 @@ void HypothesisRows::go_on(std::span<const HypothesisStep> hypotheses, RowPlacem
     placement.first.push_back(goes_on ? firsts_[parent] : kNowhere);
     if (goes_on) kept[parent] = true;
   }
-  // The others into the slots of their sentence that nobody has.
+  // The others get the free slots of their sentence.
   for (std::size_t begin = 0; begin < hypotheses.size();) {
     std::size_t end = begin;
     while (end < hypotheses.size() && hypotheses[end].sentence == hypotheses[begin].sentence) ++end;

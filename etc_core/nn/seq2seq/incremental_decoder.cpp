@@ -66,7 +66,7 @@ void IncrementalDecoder::check(std::span<const HypothesisStep> hypotheses) const
 
 std::vector<OperatorBatch> IncrementalDecoder::tiles(std::span<const HypothesisStep> hypotheses,
                                                      const RowPlacement& placement) const {
-  // Rows between two hypotheses are keys of an example that has no query.
+  // Unused rows between two hypotheses become the keys of an example without queries.
   std::vector<std::int64_t> queries{0}, keys{0};
   std::int64_t longest = 0;
   const auto add = [&](std::int64_t count, std::int64_t end) {
@@ -95,14 +95,14 @@ std::vector<OperatorBatch> IncrementalDecoder::tiles(std::span<const HypothesisS
   return operators;
 }
 
-// Everything where the placement says, and the new row of each hypothesis behind it.
+// Copies the cached rows as the placement says and appends the new row of each hypothesis.
 void IncrementalDecoder::put(const RowPlacement& placement, const Columns& fresh, Tensor& cache) const {
   const Tensor& product = fresh.var.value();
   const Device device = product.device();
   const std::int64_t width = decoder_.config().attention_size();
   const Tensor before = cache;
   if (placement.elsewhere) cache = Tensor::empty({placement.rows, width}, Purpose::activations, device);
-  if (counting()) return;  // pages that nobody touches cost nothing
+  if (counting()) return;  // reserved pages that are never touched take no memory
   const auto copy = [&](std::int64_t to, const float* from, std::int64_t rows) {
     copy_bytes(device, cache.data() + to * width, device, from,
                rows * width * static_cast<std::int64_t>(sizeof(float)));

@@ -1,4 +1,4 @@
-// A decoder token by token, for searches: each step computes one row of every hypothesis and remembers its keys and
+// Token-by-token decoding for beam search: each step computes one row of every hypothesis and caches its keys and
 // values (translation 2 and 8).
 #pragma once
 
@@ -12,26 +12,28 @@
 
 namespace etc {
 
-// What a decoder has read of each hypothesis: keys and values of its own tokens, which stay where they are while it goes on
-// (hypothesis_rows.h), and those of the sources, which all hypotheses of a sentence share. Running scores are not kept:
-// those of a row pass through the layers within its step, and no later row sees them.
+// The cache of a decoder: keys and values of each hypothesis's own tokens, which stay in place while it is extended
+// (hypothesis_rows.h), and keys and values of the sources, which all hypotheses of a sentence share. Running scores are
+// not cached: the scores of a row pass through the layers within its step, and no later row needs them.
 class IncrementalDecoder : NotCopied {
  public:
   // encoder_states [S, H] of the sentences source_offsets [B+1]; the decoder must outlive this. Computes every layer's
   // keys and values of the sources.
   IncrementalDecoder(Seq2SeqDecoder& decoder, const Tensor& encoder_states, std::vector<std::int64_t> source_offsets);
 
-  // The decoder's states [hypotheses, H] after one more token of each, in order; hypotheses of a sentence are neighbours,
-  // sentences ascend. A hypothesis may go on as several, or as none. On the CPU the same bits as rows of
-  // Seq2SeqDecoder::forward over all its tokens. Throws Error on a sentence or parent that is none, a parent of
-  // another sentence, or sentences out of order; after any other Error no further step may follow.
-  // Cost: one row of the decoder for each, and a copy of what was read for each that is not its parent's first.
+  // Returns the decoder's states [hypotheses, H] after one more token of each, in order. Hypotheses of a sentence must
+  // be adjacent and sentences in ascending order. A hypothesis may be continued by several, or by none. On the CPU the
+  // bits equal those of the rows of Seq2SeqDecoder::forward over all its tokens. Throws Error on a sentence or parent
+  // that does not exist, a parent of another sentence, or sentences out of order; after any other Error no further step
+  // may follow.
+  // Cost: one row of the decoder per hypothesis, and a copy of the parent's rows for each hypothesis that is not the
+  // first of its parent.
   Tensor step(std::span<const HypothesisStep> hypotheses);
 
-  std::int64_t bytes() const;  // of keys and values
+  std::int64_t bytes() const;  // size of the cached keys and values
 
  private:
-  // Of one layer.
+  // The cache of one layer.
   struct Cached {
     Tensor keys, values;  // [rows of the placement, A]
     KeyColumns source;

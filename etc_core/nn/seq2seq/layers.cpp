@@ -20,7 +20,7 @@ NormPlacement norm_placement(Norm norm) {
   return norm == Norm::rezero ? NormPlacement::none : NormPlacement::after;
 }
 
-// What declares one layer.
+// Declares the parameters of one layer.
 struct LayerMaker {
   ParameterSet& parameters;
   const Seq2SeqConfig& config;

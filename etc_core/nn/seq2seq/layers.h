@@ -18,8 +18,8 @@ enum class Stack { encoder, decoder };
 
 // An attention with its residual sum.
 struct Seq2SeqAttention {
-  AttentionBlock queries;  // query, key and value of the layer's own tokens; across: query alone
-  AttentionBlock keys;     // across: key and value of the encoder's states, without output; else empty
+  AttentionBlock queries;  // query, key and value of the layer's own tokens; cross-attention: query only
+  AttentionBlock keys;     // cross-attention: key and value of the encoder's states, without output; else empty
   ResidualPlacement residual;
 
   bool across() const { return !keys.projections.empty(); }
@@ -27,22 +27,22 @@ struct Seq2SeqAttention {
 };
 
 struct Seq2SeqLayer {
-  std::vector<Seq2SeqAttention> attentions;  // over the layer's own tokens, then in a decoder over the encoder's states
+  std::vector<Seq2SeqAttention> attentions;  // self-attention, then in a decoder cross-attention
   FeedForwardBlock feed_forward;
 };
 
 struct Seq2SeqStack {
-  Parameter* table = nullptr;  // [V, H] of the tokens it reads
+  Parameter* table = nullptr;  // [V, H] table of the tokens it reads
   std::vector<Seq2SeqLayer> layers;
   LayerNormParameters final_norm;  // after the last layer; null: none
 };
 
 // Declares the parameters of a stack in a fixed order; the decoder's after the encoder's, whose table it may share. The
-// configuration is valid.
+// configuration must be valid.
 Seq2SeqStack add_seq2seq_stack(ParameterSet& parameters, const Seq2SeqConfig& config, Stack stack);
 
-// The numbers on the skips, in order of execution: encoder first, of each layer self_attention, cross_attention,
-// feed_forward. Empty unless the model has them.
+// The factors on the skips (admin_omega), in order of execution: encoder first, in each layer self_attention,
+// cross_attention, feed_forward. Empty if the model has none.
 std::vector<Parameter*> admin_omegas(ParameterSet& parameters);
 
 }  // namespace etc

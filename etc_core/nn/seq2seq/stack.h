@@ -12,33 +12,33 @@
 
 namespace etc {
 
-// What a pass has beside that of every encoder.
+// The context of a pass, which extends that of every encoder.
 struct StackPass : ForwardContext {
   std::shared_ptr<const RaggedRows> rows;  // of the stack's own tokens
   float inner_dropout = 0;                 // after the activation
-  // Keys and values that an attention reads: of its own tokens as projected, `fresh`, or of others.
-  //   across: the encoder's, and fresh is empty
+  // Returns the keys and values that an attention reads: from `fresh`, its own projected tokens, or from others.
+  //   across: cross-attention to the encoder's states; `fresh` is empty
   std::function<KeyColumns(Tape& tape, std::int64_t layer, bool across, const KeyColumns& fresh)> keys;
 };
 
 // The tokens a stack reads, M of them.
 struct StackTokens {
   const std::vector<std::int32_t>& ids;
-  const std::vector<std::int64_t>& positions;  // 0: the first of its sentence
+  const std::vector<std::int64_t>& positions;  // 0: the first token of its sentence
   const char* name;                            // of the ids, for messages
 };
 
 class Seq2SeqRun : NotCopied {
  public:
-  // The configuration and what the parameters point to must outlive this.
+  // The configuration and the parameters pointed to must outlive this object.
   Seq2SeqRun(const Seq2SeqConfig& config, Seq2SeqStack parameters, Stack stack);
 
   const Seq2SeqStack& parameters() const { return parameters_; }
 
   PassSetting setting(const Tape& tape, const ForwardOptions& options) const;
 
-  // A pass whose attention has these operators, the first being that of the stack's own tokens; keys is left to the
-  // caller. The encoder and the decoder draw different dropout.
+  // A pass whose attention has these operators; the first is the self-attention. The caller sets `keys`. The encoder
+  // and the decoder draw different dropout.
   StackPass pass(std::vector<OperatorBatch> operators, std::shared_ptr<const RaggedRows> rows,
                  const PassSetting& setting);
 
@@ -48,12 +48,12 @@ class Seq2SeqRun : NotCopied {
   // x [M, H] → [M, H], through all layers and the final norm.
   Var layers(Tape& tape, Var x, const StackPass& pass, const ForwardOptions& options);
 
-  // Of the encoder's states [S, H] for this layer of a decoder.
+  // Keys and values of the encoder's states [S, H] for this layer of a decoder.
   KeyColumns cross_keys(Tape& tape, const Var& encoder_states, std::int64_t layer, const ForwardContext& context) const;
 
   void release(InferenceTypes types);
 
-  // The table as the matrix of an output layer, which keeps its values beside.
+  // The table packed as the matrix of the output layer; the unpacked table keeps its values.
   const ops::PackedWeights* packed_table();
 
  private:
@@ -65,7 +65,7 @@ class Seq2SeqRun : NotCopied {
   const Seq2SeqStack parameters_;
   const Stack stack_;
   PackedCache cache_;
-  std::vector<float> sinusoids_;  // [known positions, H], grown as longer sentences come
+  std::vector<float> sinusoids_;  // [known positions, H], extended when longer sentences occur
   bool period_explained_ = false;
 };
 

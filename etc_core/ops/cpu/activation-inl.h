@@ -15,7 +15,7 @@ namespace etc::ops::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Order of Min and Max operands: where one is nan, x86 returns the second. The value that may be nan goes there.
+// Order of Min and Max operands: if one is nan, x86 returns the second. So the value that may be nan is passed second.
 
 // value(d, x) = act(x); gradient(d, x, dy) = dy·act'(x), x being the input of the forward.
 struct Linear {
@@ -42,7 +42,7 @@ struct Relu {
 };
 
 struct Tanh {
-  // tanh' = 1 − tanh²: computed again from x, so that a forward pass needs to keep one array only.
+  // tanh' = 1 − tanh²: recomputed from x, so that a forward pass needs to keep only one array.
   template <class D, class V>
   static HWY_INLINE V value(D d, V x) {
     return hn::Tanh(d, x);
@@ -55,12 +55,13 @@ struct Tanh {
 };
 
 // gelu(x) = x/2·(1 + tanh(u)) = x·sigmoid(2u) = x / (1 + exp(−2u)) with 2u = x·(a + b·x²). The last form costs one
-// power and one division and loses no digits where tanh is near −1. The power is of 2: log2 e is in a and b.
+// power and one division and loses no digits where tanh is near −1. The power is a power of 2: the factor log2 e is
+// included in the coefficients.
 struct Gelu {
   static constexpr float kA = 1.5957691216057308f;  // 2·sqrt(2/pi)
   static constexpr float kB = 1.5957691216057308f * 0.044715f;
   static constexpr float kLog2E = 1.4426950408889634f;
-  static constexpr float kLargestExponent = 127.0f;  // the power stays finite; x / 2^127 is as good as 0
+  static constexpr float kLargestExponent = 127.0f;  // keeps the power finite; x / 2^127 is practically 0
 
   template <class D, class V>
   static HWY_INLINE V exp_minus_2u(D d, V x) {
@@ -74,7 +75,7 @@ struct Gelu {
   // gelu'(x) = s + x·s·(1−s)·(2u)' with s = sigmoid(2u), 1−s = exp(−2u)·s, (2u)' = a + 3b·x²
   template <class D, class V>
   static HWY_INLINE V gradient(D d, V unbounded, V dy) {
-    // Beyond ±20 the derivative is 0 or 1 to the last bit; the bound keeps inf·0 away.
+    // Beyond ±20 the derivative is 0 or 1 to the last bit; the bound avoids inf·0.
     const V x = hn::Max(hn::Set(d, -20.0f), hn::Min(hn::Set(d, 20.0f), unbounded));
     const V e = exp_minus_2u(d, x);
     const V s = hn::Div(hn::Set(d, 1.0f), hn::Add(hn::Set(d, 1.0f), e));
@@ -84,8 +85,9 @@ struct Gelu {
   }
 };
 
-// gelu_erf(x) = x·Phi(x), Phi being the normal distribution's. With z = |x|/sqrt(2): Phi(-|x|) = erfc(z)/2, and
-// erfc(z) = t·exp(-z² + P(t)), t = 1/(1 + z/2), within 1.2e-7 of itself (Press et al., Numerical Recipes, section 6.2).
+// gelu_erf(x) = x·Phi(x), where Phi is the cumulative normal distribution. With z = |x|/sqrt(2): Phi(-|x|) = erfc(z)/2,
+// and erfc(z) = t·exp(-z² + P(t)), t = 1/(1 + z/2), with a relative error below 1.2e-7 (Press et al., Numerical
+// Recipes, section 6.2).
 struct GeluErf {
   static constexpr float kRootHalf = 0.7071067811865476f;
   static constexpr float kDensity = 0.3989422804014327f;  // 1/sqrt(2·pi)

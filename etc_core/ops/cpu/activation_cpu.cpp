@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/activation_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 
 #include "etc_core/base/integers.h"
@@ -34,7 +34,7 @@ void backward_range(const Number* x, const Number* dy, Number* dx, std::int64_t 
   });
 }
 
-// The products of some columns of a row as fp32, whatever they are.
+// The products of some columns of a row, read as fp32.
 struct FloatProducts {
   template <class D, class L>
   static HWY_INLINE hn::Vec<D> value(D d, L lanes, const TileEpilogue& t, std::int64_t row, std::int64_t col) {
@@ -42,7 +42,7 @@ struct FloatProducts {
   }
 };
 
-// Sums of bytes; the difference is exact in 32 bits.
+// Sums of byte products, converted to fp32; the subtraction is exact in 32 bits.
 struct ByteProducts {
   template <class D, class L>
   static HWY_INLINE hn::Vec<D> value(D d, L lanes, const TileEpilogue& t, std::int64_t row, std::int64_t col) {
@@ -54,14 +54,14 @@ struct ByteProducts {
   }
 };
 
-// Bias, activation and, if wanted, the sum with what y holds, for a tile that the product has just left in cache. Each
-// step is one instruction per vector; passes of their own over y would read and write it from memory again.
+// Bias, activation and, with `add`, the sum with the old y, for a tile that the product has just left in cache.
+// Separate passes over y would read it from memory and write it back again.
 template <class Act, class Products, typename Number>
 void finish_rows(const TileEpilogue& t, Number* all_z, Number* all_y) {
   const hn::ScalableTag<float> d;
   for (std::int64_t row = 0; row < t.rows; ++row) {
     for_vectors(t.cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
-      Number* y = all_y + row * t.y_stride + col;  // perhaps product itself: read before it is written
+      Number* y = all_y + row * t.y_stride + col;  // may be product itself: read before it is written
       auto value = Products::value(d, lanes, t, row, col);
       if (t.bias != nullptr) value = hn::Add(value, lanes.load(d, t.bias + col));
       if (all_z != nullptr) lanes.store(d, value, all_z + row * t.z_stride + col);
@@ -78,8 +78,8 @@ void finish_rows(const TileEpilogue& t) {
                       : finish_rows<Act, Products>(t, t.z.fp32, t.y.fp32);
 }
 
-// body(Act()) for the activation's class. The switch is outside the loops: each activation is a loop of its own without
-// a branch in it.
+// Calls body(Act()) with the activation's class. The switch is outside the loops, so each activation has its own loop
+// without branches.
 template <class Body>
 void for_activation(Activation activation, const Body& body) {
   switch (activation) {
@@ -119,8 +119,8 @@ void finish_tile_rows(const TileEpilogue& tile) {
   });
 }
 
-// sums [cols] += column sums of a [rows, cols]. Columns in groups of four vectors, summed over the rows in registers,
-// then added: four sums that do not wait for each other, and whole cache lines of a row at a time.
+// sums [cols] += column sums of a [rows, cols]. Columns are summed over the rows in registers, in groups of four
+// vectors: four independent sums, and whole cache lines of a row at a time.
 template <typename Number>
 void add_column_sums_of(std::int64_t rows, std::int64_t cols, const Number* a, std::int64_t stride, float* sums) {
   const hn::ScalableTag<float> d;

@@ -1,4 +1,4 @@
-// What a tile of a dense layer needs besides the product.
+// The epilogue of a dense layer's tile: everything besides the product.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace etc::ops::cpu {
 
-// What sums of bytes stand for: the shift of x by 128 is undone, and the scales of both operands are put back.
+// Converts sums of byte products to real numbers: undoes the shift of x by 128 and applies the scales of both operands.
 //   (sums[r][c] - 128·column_sums[c]) · (row_scales[r]·column_scales[c])
 struct ByteScales {
   const float* rows = nullptr;     // [rows]
@@ -16,10 +16,10 @@ struct ByteScales {
   const std::int32_t* column_sums = nullptr;
 };
 
-// While a tile of products is in cache: z = product + bias, y (= or +=) act(z).
-//   product, z, y [rows, cols] with their own row strides; bias [cols] or null; z none, or in the type of y
-//   with bytes.rows: product is int32 sums of bytes
-// In bf16, z and y are rounded as they are written: y += rounds the sum once.
+// Applied while a tile of products is in cache: z = product + bias, y (= or +=) act(z).
+//   product, z, y [rows, cols] with their own row strides; bias [cols] or null; z absent, or in the type of y
+//   if bytes.rows is set, product holds int32 sums of byte products
+// In bf16, z and y are rounded as they are written, so y += rounds the sum once.
 // y and z may be product itself (same stride), y may not be z unless the activation is linear.
 struct TileEpilogue {
   std::int64_t rows = 0, cols = 0;
@@ -30,7 +30,7 @@ struct TileEpilogue {
   Activation activation = Activation::linear;
   MutableNumbers z;
   std::int64_t z_stride = 0;
-  bool add = false;  // y +=; of a product that is not y itself
+  bool add = false;  // y +=; product must then not be y itself
   MutableNumbers y;
   std::int64_t y_stride = 0;
 };

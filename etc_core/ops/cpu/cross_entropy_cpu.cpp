@@ -1,4 +1,5 @@
-// Cross-entropy group by group, in double: groups are short beside the encoder's work, and a loss is worth its digits.
+// Cross-entropy group by group, in double: its cost is small compared with the encoder, and the loss should be
+// accurate.
 #include <cmath>
 
 #include "etc_core/base/error.h"
@@ -11,7 +12,7 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// One group: elements [begin, end) of the whole.
+// One group: elements [begin, end) of all groups.
 struct Group {
   const CrossEntropy& args;
   std::int64_t number, begin, end;
@@ -24,7 +25,7 @@ struct Group {
   }
 };
 
-// The target's position in the whole; throws when it is no counted element of the group.
+// The target's position among all elements; throws if it is not a counted element of the group.
 std::int64_t target_position(const Group& g) {
   const std::int64_t index = g.args.target_index[g.number];
   if (index < 0 || index >= g.end - g.begin) {
@@ -37,8 +38,8 @@ std::int64_t target_position(const Group& g) {
   return g.begin + index;
 }
 
-// The loss of one group, and its gradient where one is wanted; three passes over the logits, which may lie `stride`
-// apart. Subtracting the maximum keeps exp() from overflowing; sums of thousands of terms are in double.
+// The loss of one group, and its gradient if requested; three passes over the logits, which may lie `stride` apart.
+// Subtracting the maximum keeps exp() from overflowing; sums of thousands of terms are in double.
 double group_loss(const Group& g) {
   const CrossEntropy& a = g.args;
   if (a.target_index != nullptr && a.target_index[g.number] == -1) {
@@ -47,7 +48,8 @@ double group_loss(const Group& g) {
   }
   const std::int64_t hit = a.target_index == nullptr ? -1 : target_position(g);
 
-  // Pass 1: how many count, the largest (it keeps exp from overflowing; nan must survive), the targets' sum.
+  // Pass 1: the number of counted elements, their maximum (subtracted so that exp does not overflow; nan must
+  // propagate) and the sum of the targets.
   std::int64_t counted = 0;
   double largest = -INFINITY, target_sum = a.target_index != nullptr ? 1 : 0;
   for (std::int64_t i = g.begin; i < g.end; ++i) {
@@ -84,7 +86,7 @@ double group_loss(const Group& g) {
 }
 
 void cross_entropy(const CrossEntropy& args) {
-  constexpr std::int64_t kTaskElements = 4096;  // of a task, about: groups may be three classes or a vocabulary
+  constexpr std::int64_t kTaskElements = 4096;  // per task, approximately: groups may be three classes or a vocabulary
   const std::int64_t elements = args.offsets[args.groups] - args.offsets[0];
   const std::int64_t average = elements / args.groups + 1;
   const std::int64_t per_task = average >= kTaskElements ? 1 : kTaskElements / average;

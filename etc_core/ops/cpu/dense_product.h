@@ -1,4 +1,4 @@
-// One dense product as the CPU kernels see it, whatever number type its operands get.
+// The description of one dense product for the CPU kernels, for any number type of the operands.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace etc::ops::cpu {
 
-// y [rows, n] (= or +=) act(x [rows, k]·W [k, n] + bias); W is named where it is multiplied. Products in fp32
-// have arrays of fp32 only.
+// y [rows, n] (= or +=) act(x [rows, k]·W [k, n] + bias); W is passed separately. Products in fp32 have fp32 arrays
+// only.
 struct DenseProduct {
   std::int64_t rows, k, n;
   Numbers x;
   std::int64_t x_stride;
-  bool add;  // y +=; then without bias and activation
+  bool add;  // y +=; bias and activation are then not allowed
   const float* bias;
   Activation activation;
-  MutableNumbers z;  // kept before the activation, in the type of y; or none
+  MutableNumbers z;  // the value before the activation, in the type of y; or absent
   std::int64_t z_stride;
   MutableNumbers y;
   std::int64_t y_stride;

@@ -19,8 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
 
-// Dropout of a task's rows, one after the other from first_row on: fill() draws the bits of the current row, apply()
-// gives value/(1-rate) or 0 for a vector of its columns, next() goes on. With rate 0 apply() is the identity.
+// Dropout of a task's rows in order from first_row on: fill() draws the bits of the current row, apply() returns
+// value/(1-rate) or 0 for a vector of its columns, next() moves to the next row. With rate 0 apply() is the identity.
 class RowDropout {
  public:
   RowDropout(const HiddenDropout& dropout, std::int64_t first_row, std::int64_t cols)
@@ -39,7 +39,7 @@ class RowDropout {
     if (!active_) return value;
     const FloatTag d;
     const hn::RebindToUnsigned<FloatTag> du;
-    // bits >= threshold, as the larger of the two being the bits: one instruction on every target.
+    // bits >= threshold, computed as max(bits, threshold) == bits, which needs no unsigned comparison.
     const auto bits = hn::LoadU(du, bits_ + col);
     const auto kept = hn::Eq(hn::Max(bits, hn::Set(du, threshold_)), bits);
     return hn::IfThenElseZero(hn::RebindMask(d, kept), hn::Mul(value, hn::Set(d, scale_)));
@@ -50,8 +50,8 @@ class RowDropout {
   DropoutRows rows_;
   std::int64_t cols_;
   bool active_;              // rate > 0
-  std::uint32_t threshold_;  // rate as a share of 2^32: smaller words drop their element
-  float scale_;              // 1/(1-rate): the expectation of an element stays what it was
+  std::uint32_t threshold_;  // rate · 2^32: a smaller word drops its element
+  float scale_;              // 1/(1-rate), which preserves the expectation of an element
   std::uint32_t* bits_;      // [cols rounded up to whole vectors]
 };
 

@@ -1,4 +1,4 @@
-// Which stream and token the rows of a ragged block of hidden states have.
+// Maps the rows of a ragged block of hidden states to dropout streams and token numbers.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace etc::ops::cpu {
 
-// Walks rows in order from `first_row`; with rate 0 it knows nothing and is not asked.
+// Iterates over rows in order from `first_row`. With rate 0, key() and token() must not be called.
 class DropoutRows {
  public:
   DropoutRows(const HiddenDropout& dropout, std::int64_t first_row) : dropout_(dropout), row_(first_row) {
     if (!active()) return;
-    // The last example that begins at or before the row; empty examples before it are passed over.
+    // The last example that begins at or before the row; empty examples before it are skipped.
     const std::int64_t* end = dropout.offsets + dropout.examples + 1;
     example_ = std::upper_bound(dropout.offsets, end, first_row) - dropout.offsets - 1;
     take_key();
@@ -25,12 +25,12 @@ class DropoutRows {
   std::uint32_t threshold() const { return dropout_threshold(dropout_.rate); }
   float scale() const { return 1.0f / (1.0f - dropout_.rate); }
 
-  // To the next row, which must exist when anything is asked afterwards.
+  // Moves to the next row, which must exist if key() or token() is called afterwards.
   void next() {
     ++row_;
     if (!active()) return;
     const std::int64_t before = example_;
-    // More than one step where examples have no rows of this side (no global tokens).
+    // More than one step if examples have no rows of this kind (for example no global tokens).
     while (example_ < dropout_.examples && row_ >= dropout_.offsets[example_ + 1]) ++example_;
     if (example_ != before && example_ < dropout_.examples) take_key();
   }
@@ -42,8 +42,8 @@ class DropoutRows {
 
   const HiddenDropout& dropout_;
   std::int64_t row_;          // of the block [M, H]
-  std::int64_t example_ = 0;  // that owns it
-  std::uint64_t key_ = 0;     // stream of that example, layer and site; computed once per example
+  std::int64_t example_ = 0;  // the example that owns the row
+  std::uint64_t key_ = 0;     // stream of the example, layer and site; computed once per example
 };
 
 }  // namespace etc::ops::cpu

@@ -1,4 +1,4 @@
-// Arrays that come in fp32 or in bf16.
+// Arrays in either fp32 or bf16.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace etc::ops::cpu {
 
-// Numbers in one of two types, or none: then both pointers are null.
+// A pointer to numbers in one of two types; if both are null, the array is absent.
 template <typename Fp32, typename Half>
 struct EitherType {
   Fp32* fp32 = nullptr;
@@ -19,7 +19,7 @@ struct EitherType {
   EitherType(Fp32* in_fp32, Half* in_bf16) : fp32(in_fp32), bf16(in_bf16) {}
 
   bool given() const { return fp32 != nullptr || bf16 != nullptr; }
-  // From number `at` on; of none: none.
+  // The array from number `at` on; an absent array stays absent.
   EitherType operator+(std::int64_t at) const {
     return {fp32 == nullptr ? nullptr : fp32 + at, bf16 == nullptr ? nullptr : bf16 + at};
   }
@@ -27,7 +27,7 @@ struct EitherType {
     return visit([](const auto* numbers) -> const void* { return numbers; });
   }
   std::int64_t number_bytes() const { return bf16 != nullptr ? sizeof(Bf16) : sizeof(float); }
-  // body(numbers) for the pointer of their type; of none: a null float*.
+  // Calls body(numbers) with the pointer that is set; with a null float* if the array is absent.
   template <typename Body>
   auto visit(const Body& body) const {
     return bf16 != nullptr ? body(bf16) : body(fp32);

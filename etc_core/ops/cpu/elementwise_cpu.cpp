@@ -1,8 +1,8 @@
-// Plain loops: they wait for memory, so the compiler's own vectors do; but for rounding.
+// Plain loops, except for rounding: they are bound by memory, so the compiler's vectorisation suffices.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/elementwise_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 
 #include "etc_core/base/integers.h"
@@ -35,7 +35,7 @@ HWY_EXPORT(add_bf16_range);
 
 namespace {
 
-// Of a task: 64 KiB of each array. Fixed, because sum_of_squares adds one number per task.
+// Elements per task: 64 KiB of each array. Constant, because sum_of_squares adds one number per task.
 constexpr std::int64_t kTaskElements = 1 << 14;
 
 // body(first, end) for tasks of kTaskElements.
@@ -45,9 +45,9 @@ void for_ranges(std::int64_t size, Body body) {
                [&](std::int64_t task) { body(task * kTaskElements, std::min(size, (task + 1) * kTaskElements)); });
 }
 
-// Sum of x² over [first, end), in double: squares of gradients of very different size are added.
+// Sum of x² over [first, end), in double, because squares of very different magnitude are added.
 double block_sum_of_squares(const float* x, std::int64_t first, std::int64_t end) {
-  // Eight sums side by side: one would wait for the previous addition every time.
+  // Eight independent sums, because the additions of a single sum would form one dependency chain.
   constexpr int kSums = 8;
   double sums[kSums] = {};
   std::int64_t i = first;
@@ -89,7 +89,7 @@ void scale(float s, float* a, std::int64_t size) {
 double sum_of_squares(const float* x, std::int64_t size) {
   const std::int64_t blocks = ceil_div(size, kTaskElements);
   Scratch scratch;
-  auto* sums = scratch.take<double>(blocks);  // [blocks] one per task, whichever thread runs it
+  auto* sums = scratch.take<double>(blocks);  // [blocks] one per task, independent of the thread that runs it
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {
     sums[first / kTaskElements] = block_sum_of_squares(x, first, end);
   });

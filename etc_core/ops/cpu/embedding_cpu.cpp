@@ -14,9 +14,7 @@ namespace {
 
 constexpr std::int64_t kTaskRows = 32;      // of a forward task
 constexpr std::int64_t kTaskColumns = 256;  // of a backward task
-constexpr std::int64_t kSumBlock = 64;  // tokens summed before they are added to the total: keeps long sums accurate
-
-// Row of the term for `row`, or null when it contributes nothing.
+constexpr std::int64_t kSumBlock = 64;      // tokens summed before they are added to the total, for accuracy
 const float* term_row(const EmbeddingTerm& term, std::int64_t row, std::int64_t cols) {
   if (term.table == nullptr) return nullptr;
   const std::int64_t id = term.ids[row];
@@ -31,8 +29,8 @@ void embedding(const EmbeddingForward& args) {
       const float* terms[] = {args.base == nullptr ? nullptr : args.base + row * cols, term_row(args.tokens, row, cols),
                               term_row(args.segments, row, cols), term_row(args.positions, row, cols),
                               args.adder == nullptr ? nullptr : args.adder + row * cols};
-      // In this order; only the terms that exist, so that adding nothing costs and changes nothing. Column by column,
-      // because e may be base or adder.
+      // The terms are added in this order. Absent terms are skipped, so they cost nothing and cannot change bits.
+      // Column by column, because e may be base or adder.
       const float* given[5];  // [count] rows [H]
       int count = 0;
       for (const float* term : terms) {
@@ -73,7 +71,7 @@ void embedding_backward(const EmbeddingBackward& args) {
   }
   first_of[distinct] = kept;
 
-  // Columns are split, too: segment tables have a few rows with thousands of tokens each.
+  // The columns are split into tasks as well, because segment tables have few rows with thousands of tokens each.
   const std::int64_t panels = ceil_div(cols, kTaskColumns);
   parallel_for(distinct * panels, [&](std::int64_t task) {
     const std::int64_t which = task / panels;

@@ -4,12 +4,12 @@
 //     for each strip of 16 columns:                W [512, 16] widened once into scratch
 //       for each 4 rows, for each 2 vectors:       sums in registers, added to y from the second chunk on
 //
-// Widening costs one instruction per vector and is paid once per chunk, while the widened operands are read m/4 times
-// (W) and n/16 times (x).
+// Widening costs one instruction per vector, once per chunk, whereas the widened operands are read m/4 times (W) and
+// n/16 times (x).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/int8_pairs_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 #include <cstring>
 
@@ -22,12 +22,12 @@ namespace etc::ops::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Pairs of numbers of k that are summed at a time: a strip of weights, widened, then takes 16 KB of the first-level
-// cache, four rows of x take 4 KB.
+// Pairs of numbers of k per chunk. A widened strip of weights then takes 16 KB of the first-level cache, four rows of x
+// take 4 KB.
 constexpr std::int64_t kChunkPairs = 256;
 
-// Columns of a block of sums. Four rows by two vectors of columns: eight independent sums keep the multipliers busy,
-// and every load of weights serves four rows.
+// Columns of a block of sums. A block has four rows by two vectors of columns: eight independent sums keep the
+// multipliers busy, and every loaded vector of weights is used for four rows.
 #if HWY_TARGET == HWY_SCALAR
 using PairTag = hn::CappedTag<std::int16_t, 1>;
 
@@ -35,7 +35,7 @@ HWY_INLINE std::int64_t block_cols() {
   return kPairCols;
 }
 
-// As below; for processors that have no vectors, which the program refuses.
+// Scalar version of the function below; compiled only, since the program does not run on processors without AVX2.
 HWY_INLINE void sum_block(const std::int16_t* x, const std::int16_t* w, std::int64_t pairs, bool add, std::int32_t* y,
                           std::int64_t y_stride) {
   for (std::int64_t r = 0; r < kPairRows; ++r) {
@@ -57,7 +57,7 @@ HWY_INLINE std::int64_t block_cols() {
   return 2 * static_cast<std::int64_t>(hn::Lanes(SumTag()));
 }
 
-// The sums of one row and two vectors of columns. `more` is where some instruction sets keep a part of them.
+// The sums of one row and two vectors of columns. Some instruction sets keep a part of the sums in `more_…`.
 struct RowSums {
   Sum left, right, more_left, more_right;
 
@@ -81,7 +81,8 @@ HWY_INLINE RowSums no_sums() {
   return {zero, zero, zero, zero};
 }
 
-// Two neighbouring numbers of a row of x, repeated in all lanes: they meet the same two rows of W in every column.
+// Broadcasts a pair of adjacent numbers of a row of x to all lanes: in every column they multiply the same two rows of
+// W.
 HWY_INLINE Pair one_pair(const std::int16_t* x) {
   std::int32_t both;
   std::memcpy(&both, x, sizeof(both));
@@ -127,7 +128,7 @@ void sum_strip(const PairProduct& p, const std::int16_t* x, const std::int16_t* 
   const std::int64_t width = std::min(kPairCols, p.n - first_col);
   for (std::int64_t row = 0; row < p.m; row += kPairRows) {
     std::int32_t* y = p.y + row * p.n + first_col;
-    // [4, 16] instead of y where the strip is narrower than 16 columns: the block always computes 16.
+    // [4, 16] replaces y if the strip is narrower than 16 columns, because a block always computes 16.
     HWY_ALIGN std::int32_t part[kPairRows * kPairCols];
     const bool whole = width == kPairCols;
     for (std::int64_t r = 0; add && !whole && r < kPairRows; ++r) std::copy_n(y + r * p.n, width, part + r * kPairCols);
@@ -148,7 +149,7 @@ void multiply(const PairProduct& p) {
     for (std::int64_t row = 0; row < p.m; ++row) {
       std::int16_t* to = x + row * 2 * kChunkPairs;
       widen(p.x + row * p.row_bytes + 2 * first, numbers, to);
-      if (numbers < 2 * pairs) to[numbers] = 0;  // k is odd: the last pair has one number; its weight is 0, too
+      if (numbers < 2 * pairs) to[numbers] = 0;  // for odd k, pads the last pair; its weight is 0, too
     }
     for (std::int64_t col = 0; col < p.n; col += kPairCols) {
       widen(p.weights + (col * all_pairs + first * kPairCols) * 2, pairs * kPairCols * 2, w);

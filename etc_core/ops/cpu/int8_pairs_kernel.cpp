@@ -1,4 +1,4 @@
-// Products of bytes on sums of pairs (int8_pairs.h), where there is neither AMX nor AVX-512 with VNNI.
+// Products of bytes by sums of pairs (int8_pairs.h), for processors with neither AMX nor AVX-512 VNNI.
 #include "etc_core/ops/cpu/int8_pairs.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 
@@ -6,7 +6,7 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// Rows of x as they are, without gaps; all columns are one group, since the sums of a chunk go to y anyway.
+// Rows of x are stored without gaps. All columns form one group, since the sums of a chunk are written to y anyway.
 class PairKernel final : public ReducedKernel {
  public:
   PairKernel(std::int64_t n, std::int64_t k) : n_(n), k_(k) {}

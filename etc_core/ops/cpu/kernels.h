@@ -1,5 +1,6 @@
-// What register_cpu.cpp calls: each operator's file fills its own slots, of the CPU and of Device::counting, whose
-// kernels compute nothing but take the working memory that the CPU's take on the calling thread (base/counting.h).
+// The functions that register_cpu.cpp calls. Each operator's file fills its own slots for the CPU and for
+// Device::counting, whose kernels compute nothing but take the same working memory as the CPU's kernels take on the
+// calling thread (base/counting.h).
 #pragma once
 
 #include <cstddef>
@@ -24,21 +25,22 @@ void register_top_k();
 void register_update();
 void register_vocabulary_softmax();
 
-// Fills the slot of an operator that takes no working memory to speak of.
+// Fills the slot of an operator whose working memory is negligible.
 template <typename Result, typename... Args>
 void fill_slot(KernelSlot<Result(Args...)>& slot, Result (*kernel)(Args...)) {
   slot.fill(Device::cpu, kernel);
   slot.fill(Device::counting, [](Args...) { return Result(); });
 }
 
-// Fills the slot of an operator that is also to be computed when memory is counted.
+// Fills the slot of an operator that must also compute in counting mode.
 template <typename Result, typename... Args>
 void fill_slot_computing(KernelSlot<Result(Args...)>& slot, Result (*kernel)(Args...)) {
   slot.fill(Device::cpu, kernel);
   slot.fill(Device::counting, kernel);
 }
 
-// For a counting kernel: working memory is taken and given back. The ledger keeps the highest mark, so that is enough.
+// For a counting kernel: takes working memory and releases it at once. This suffices because the ledger records the
+// peak.
 inline void count_scratch(std::int64_t bytes) {
   Scratch scratch;
   scratch.take<std::byte>(bytes);

@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/layer_norm_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ HWY_INLINE float mean_of(const LayerNormForward& args, FloatVec total) {
 }
 
 // Pass 1 of a row: what is normalised, x or x + dropout(branch), and its mean.   x, y, result [H]
-// The residual sum goes to `sum`, or without a place for it to y, which holds it until it is overwritten.
+// The residual sum is written to `sum` or, if that is null, to y, which holds it until pass 3 overwrites it.
 HWY_INLINE const float* residual_sum(const LayerNormForward& args, std::int64_t row, RowDropout& dropout, float& mean) {
   const FloatTag d;
   const std::int64_t cols = args.cols;
@@ -63,7 +63,7 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
     const float* s = residual_sum(args, row, dropout, mean);  // [H]
     const FloatVec mean_v = hn::Set(d, mean);
 
-    // Pass 2: the variance. Lanes beyond the last column hold −mean after the subtraction and must not count.
+    // Pass 2: the variance. Lanes beyond the last column hold −mean after the subtraction and are set to 0.
     FloatVec squares = hn::Zero(d);
     for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
       const FloatVec centred = lanes.or_zero(d, hn::Sub(lanes.load(d, s + col), mean_v));
@@ -86,18 +86,19 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
   }
 }
 
-// One row of the backward: its saved numbers, where its gradients go, and the means over H that pass 1 finds.
+// One row of the backward: its saved values, the destinations of its gradients, and the means over H that pass 1
+// computes.
 struct BackwardRow {
   const float* dy;         // [H]
   const float* s;          // [H]
   float* dx;               // [H] or null
-  MutableNumbers dbranch;  // [H] or none
+  MutableNumbers dbranch;  // [H] or absent
   FloatVec mean, rstd;
   FloatVec g_mean, gx_mean;  // of g = dy·gamma and of g·xhat
 };
 
 // Pass 1. forward: y = xhat·gamma + beta; so dgamma += dy·xhat, dbeta += dy. Means of g = dy·gamma and of g·xhat.
-//   partial  null, or [2, H] of the task: no other thread adds here
+//   partial  null, or [2, H] of the task: no other thread adds to it
 HWY_INLINE void table_gradients(const LayerNormBackward& args, BackwardRow& row, float* partial) {
   const FloatTag d;
   const std::int64_t cols = args.cols;

@@ -1,5 +1,5 @@
-// Dense layers on the CPU: how weights are packed, what order gradients are summed in, where operands lie. The tiles of
-// the forward product and of dx: panel_product.cpp.
+// Dense layers on the CPU: packing of weights, operands of the products, bias gradients, scratch. The tiles of the
+// forward product and of dx are in panel_product.cpp.
 #include <algorithm>
 
 #include "etc_core/base/cpu_features.h"
@@ -24,7 +24,7 @@ std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
   return std::min(panel_group(k, n, sizeof(float)) * kPanelCols, n) * k;
 }
 
-// Packs a group of panels of W ([k, n], or [n, k]) into scratch, multiplies, goes on to the next group.
+// For each group of panels of W ([k, n], or [n, k]): packs it into scratch and multiplies.
 void product_packing(const DenseProduct& p, const float* weight, WeightLayout layout) {
   const std::int64_t panels = ceil_div(p.n, kPanelCols);
   const std::int64_t group = panel_group(p.k, p.n, sizeof(float));
@@ -41,7 +41,7 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
   }
 }
 
-// The product with weights that nobody packed: training, where W changes with every step.
+// The product with unpacked weights, as in training, where W changes with every step.
 void multiply_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
   if (compute == ComputeType::fp32) {
     product_packing(p, weight, layout);
@@ -50,7 +50,7 @@ void multiply_packing(const DenseProduct& p, ComputeType compute, const float* w
   }
 }
 
-// Column sums alone, in the same blocks.
+// Column sums alone, over the same blocks of tokens as the weight gradient.
 void bias_gradient(std::int64_t rows, std::int64_t cols, const Numbers& dz, std::int64_t stride, float* dbias) {
   constexpr std::int64_t kColumns = 64;  // of a task: four cache lines of a row
   parallel_for(ceil_div(cols, kColumns), [&](std::int64_t task) {
@@ -62,7 +62,7 @@ void bias_gradient(std::int64_t rows, std::int64_t cols, const Numbers& dz, std:
   });
 }
 
-// Bytes of a matrix of that size and number type, packed.
+// Bytes of a packed matrix of that size and number type.
 std::int64_t packed_bytes(const PackedWeights& packed) {
   if (packed.compute != ComputeType::fp32) return reduced_bytes(packed.compute, packed.in, packed.out);
   return packed.in * packed.out * static_cast<std::int64_t>(sizeof(float));
@@ -103,7 +103,7 @@ void linear(const LinearForward& a) {
                              .z_stride = a.out,
                              .y = {a.y, a.y_bf16},
                              .y_stride = a.y_stride};
-  // bits do not depend on which branch is taken: packed or not, the tiles and their sums are the same
+  // The bits do not depend on the branch: packed or not, the tiles and their sums are the same.
   if (a.packed == nullptr) {
     multiply_packing(product, a.compute, a.weight, a.layout);
   } else if (a.packed->compute == ComputeType::fp32) {
@@ -146,20 +146,20 @@ void linear_backward(const LinearBackward& a) {
 
 // ---- Counting. ----
 
-// A number type without products on this processor is counted for a device that has them: it rounds both operands of
-// every product, in bf16 to two bytes a number, but for those that are given in it.
+// If this processor has no products of a number type, the count is for a device that has them: it rounds both operands
+// of every product to bf16 (two bytes a number), except those given in bf16.
 std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
   return 2 * k * (rows + n);
 }
 
-// Packed weights were charged when they were packed; only products that pack for themselves take scratch.
+// Packed weights were charged when they were packed; only products that pack their weights take scratch.
 void count_linear(const LinearForward& a) {
   if (a.packed != nullptr) return;
   count_scratch(cpu_offers(a.compute) ? packing_scratch(a.compute, a.rows, a.in, a.out)
                                       : rounded_bytes(a.x_bf16 != nullptr ? 0 : a.rows, a.in, a.out));
 }
 
-// dx packs W for each call as the forward does, dW packs x and dz.
+// dx packs W in each call, like the forward; dW packs x and dz.
 void count_linear_backward(const LinearBackward& a) {
   const bool wants_dx = a.dx != nullptr || a.dx_bf16 != nullptr;
   if (!cpu_offers(a.compute)) {

@@ -8,7 +8,7 @@
 
 namespace etc::ops::cpu {
 
-// Of W [k, n] packed in bf16 or int8.
+// Size of W [k, n] packed in bf16 or int8.
 std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n);
 
 // Columns [first, first + count) of W [k, n], which is stored [n, k] with layout out_in.
@@ -19,7 +19,8 @@ struct WeightColumns {
   std::int64_t first, count;
 };
 
-// Packs them into reduced_bytes(compute, k, count) bytes. Throws Error when the processor has no such products.
+// Packs the columns into reduced_bytes(compute, k, count) bytes. Throws Error when the processor has no products of
+// that type.
 void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* packed);
 
 void multiply_reduced(const DenseProduct& product, ComputeType compute, const std::byte* packed);
@@ -28,7 +29,7 @@ void multiply_reduced(const DenseProduct& product, ComputeType compute, const st
 void multiply_reduced_packing(const DenseProduct& product, ComputeType compute, const float* weight,
                               WeightLayout layout);
 
-// Bytes of scratch that the latter takes on its thread for `rows` rows.
+// Bytes of scratch that multiply_reduced_packing takes on the calling thread for `rows` rows.
 std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n);
 
 }  // namespace etc::ops::cpu

@@ -1,7 +1,9 @@
-// Dense layers in bf16 or int8: rows of x are rounded at run time (of bf16: copied), weights when they are packed.
+// Dense layers in bf16 or int8: rows of x are rounded in every call (bf16 rows are copied), weights when they are
+// packed.
 //
 // Tiles of 64 rows (fewer at the end) by panels of 192 columns, as in fp32. A task takes a block of rows, rounds them
-// once, and walks the panels: a panel of weights stays in the second-level cache while the block's tiles use it.
+// once, and iterates over the panels: a panel of weights stays in the second-level cache while the tiles of the block
+// use it.
 #include "etc_core/ops/cpu/linear_reduced.h"
 
 #include <algorithm>
@@ -21,14 +23,14 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// Of one block of rounded rows: with a panel of weights it fits a second-level cache of 2 MiB.
+// Size of one block of rounded rows; with a panel of weights it fits a second-level cache of 2 MiB.
 constexpr std::int64_t kBlockBytes = 1 << 20;
-// Rows of a product are a multiple (reduced_product.h).
+// The rows of a product are a multiple of this (reduced_product.h).
 constexpr std::int64_t kRowStep = 16;
-// Blocks of rows per thread, about, of several: the last ones then even out what the first ones took longer.
+// Approximate number of blocks of rows per thread if there are several threads, for load balance.
 constexpr std::int64_t kTasksPerThread = 4;
 
-// Up to a whole number of cache lines: panels, scales and sums each begin at one.
+// Rounds up to whole cache lines: panels, scales and sums each begin at one.
 std::int64_t aligned(std::int64_t bytes) {
   return round_up(bytes, 64);
 }
@@ -37,7 +39,7 @@ std::int64_t operand_bytes(ComputeType compute) {
   return compute == ComputeType::int8 ? 1 : 2;
 }
 
-// Where things lie in packed W [in, out]: all panels, then for int8 the scale and the sum of every column.
+// Layout of packed W [in, out]: all panels, then for int8 the scale and the sum of every column.
 struct Layout {
   std::int64_t in, out, panels;
   ComputeType compute;
@@ -63,8 +65,8 @@ struct Layout {
 };
 
 // Columns of a panel as signed bytes, with their scales and sums.   w [in, width] -> bytes [in, width], scales [width],
-// sums [width]. A scale per column: with one for the whole matrix, columns of small weights would keep few of the 7
-// bits. The sums undo the shift of x by 128: sum (x+128)·w = sum x·w + 128·sum w.
+// sums [width]. One scale per column, because with a single scale columns of small weights would use few of the 7 bits.
+// The sums undo the shift of x by 128: sum (x+128)·w = sum x·w + 128·sum w.
 void quantize_columns(const float* w, std::int64_t in, std::int64_t width, std::int8_t* bytes, float* scales,
                       std::int32_t* sums) {
   std::fill_n(scales, width, 0.0f);
@@ -104,12 +106,12 @@ struct RoundedRows {
         round_to_bf16(x, p.k, reinterpret_cast<Bf16*>(to));
       }
     }
-    // Rows that are not there: any numbers would do, but not what the scratch last held (a NaN costs time).
+    // Padding rows: any values would do, but the old content of the scratch may contain NaN, which costs time.
     std::memset(operands + rows * row_bytes, 0, static_cast<std::size_t>((padded - rows) * row_bytes));
   }
 };
 
-// What the tiles of a block of rows share. packed: the Layout of W; scratch: of a product's run.
+// Data shared by the tiles of a block of rows. packed: W in its Layout; scratch: for a product's run.
 struct TileContext {
   const DenseProduct& p;
   const Layout& layout;
@@ -128,8 +130,8 @@ ByteScales scales_of(const TileContext& c, std::int64_t row, std::int64_t column
   return {c.x.scales + row, columns + column, sums + column};
 }
 
-// Rows [row, row + rows) of the block by one panel, a group of columns at a time: its sums are still in the cache
-// nearest to the core when they are finished, and its stores leave while the next one is summed.
+// Rows [row, row + rows) of the block by one panel, a group of columns at a time: the sums of a group are still in the
+// first-level cache when they are finished, and its stores drain while the next group is summed.
 void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, std::int64_t rows) {
   const ReducedProduct& product = c.layout.product(panel);
   const std::int64_t width = c.layout.width(panel), height = round_up(rows, kRowStep);
@@ -139,7 +141,7 @@ void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, s
     const std::int64_t cols = std::min(product.group_cols(), width - col), column = panel * kPanelCols + col;
     const std::int64_t y_row = c.first_row + row;
     const MutableNumbers y = p.y + (y_row * p.y_stride + column);
-    // Rows beyond the last are only asked for.
+    // Rows beyond the last are only prefetched.
     const NextRows next{y.address(), p.y_stride * y.number_bytes(), y.number_bytes()};
     product.run({height, c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums, next});
     TileEpilogue end;
@@ -159,8 +161,8 @@ void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, s
   }
 }
 
-// One task: rows [first, first + rows) of x by all of W. Rounding x is paid once for all panels, and the panel that is
-// multiplied stays in cache for all tiles of the block.
+// One task: rows [first, first + rows) of x by all of W. x is rounded once for all panels, and each panel stays in
+// cache for all tiles of the block.
 void block_of_rows(const DenseProduct& p, const Layout& layout, const std::byte* packed, std::int64_t first,
                    std::int64_t rows) {
   Scratch scratch;
@@ -185,7 +187,7 @@ std::int64_t grouped_columns(ComputeType compute, std::int64_t k, std::int64_t n
   return std::min(n, panel_group(k, n, operand_bytes(compute)) * kPanelCols);
 }
 
-// How many rows a task has decides nothing but time: tiles are tiles. Every task reads all of W.
+// The number of rows per task affects only the time, not the bits. Every task reads all of W.
 std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
   const std::int64_t fitting = std::max<std::int64_t>(1, kBlockBytes / (kTileRows * layout.whole.row_bytes()));
   const std::int64_t tasks = thread_count() == 1 ? 1 : kTasksPerThread * thread_count();
@@ -193,10 +195,10 @@ std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
   return std::min(fitting, fair) * kTileRows;
 }
 
-// Rows of a panel that are brought into the wanted layout at a time, so that they are rounded while in cache.
+// Rows of a panel that are copied to the required layout at a time, so that they are rounded while in cache.
 constexpr std::int64_t kCopiedRows = 64;
 
-// Whole columns of W, rounded, as [k, cols].
+// Rounds whole columns of W to [k, cols].
 void round_panel(PanelBlock block, Bf16* rounded) {
   Scratch scratch;
   auto* columns = scratch.take<float>(kCopiedRows * block.cols);  // [64, cols]
@@ -222,7 +224,7 @@ void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* pac
     Scratch scratch;
     auto* operands = scratch.take<std::byte>(k * width * operand_bytes(compute));  // [k, width]
     if (to.int8) {
-      // All of k at once, unlike bf16: a column's scale is known only when its last number has been seen.
+      // All of k at once, unlike bf16: a column's scale is known only after its last number.
       auto* columns = scratch.take<float>(k * width);  // [k, width]
       copy_panel(block, columns);
       quantize_columns(columns, k, width, reinterpret_cast<std::int8_t*>(operands),

@@ -1,8 +1,8 @@
-// The only file of the product that includes oneDNN.
+// The only file that includes oneDNN.
 //
-// The engine uses the library's plain matrix product, which exists unchanged in versions 2 and 3. On tiles of 64 rows
-// and 192 columns it runs at the rate of the matmul primitive on one large product (bench/matmul_bench.cpp), needs no
-// weights in an opaque order and no cache of primitives, and its rows do not change with their position in the tile.
+// It uses the library's plain sgemm, which exists unchanged in versions 2 and 3. On tiles of 64 rows and 192 columns it
+// runs at the rate of the matmul primitive on one large product (bench/matmul_bench.cpp), needs no weights in an opaque
+// layout and no cache of primitives, and the bits of a row do not depend on its position in the tile.
 #include <omp.h>
 
 #include <cstdlib>
@@ -18,8 +18,9 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// oneDNN asks OpenMP how many threads the calling thread may use. Tiles are products of one thread (the parallel loop
-// is around them, and a split of a sum would depend on the number of threads); the setting is the calling thread's own.
+// oneDNN asks OpenMP how many threads the calling thread may use. A tile is a product of one thread: the parallel loop
+// is outside, and splitting a sum would make bits depend on the number of threads. The setting applies to the calling
+// thread only.
 class LibraryThreads : NotCopied {
  public:
   explicit LibraryThreads(int count) : before_(omp_get_max_threads()), count_(count) {
@@ -35,7 +36,8 @@ class LibraryThreads : NotCopied {
 
 }  // namespace
 
-// The library's sgemm in its row-major form, with its return value checked: it refuses negative or too small strides.
+// The library's sgemm in its row-major form. Its return value is checked because it rejects negative or too small
+// strides.
 void tile_product(const TileProduct& p) {
   const LibraryThreads one_thread(1);
   // y [m, n] = 1·a [m, k]·b [k, n] + (0 or 1)·y
@@ -53,12 +55,12 @@ namespace etc::ops {
 
 namespace {
 
-// The instructions that the library takes, after its own limits: what an AVX2 processor computes, one with AVX-512 that
-// is limited to AVX2 computes as well.
+// The instruction set that the library uses, after its own limits: an AVX-512 processor that is limited to AVX2 gives
+// the same bits as an AVX2 processor.
 std::string instructions_taken() {
   const auto taken = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   const auto has = [taken](dnnl::cpu_isa isa) {
-    return (taken & static_cast<unsigned>(isa)) == static_cast<unsigned>(isa);  // each holds the bits of those below it
+    return (taken & static_cast<unsigned>(isa)) == static_cast<unsigned>(isa);  // includes the bits of smaller sets
   };
   std::string text;
   if (has(dnnl::cpu_isa::sse41)) text = " SSE4.1";
@@ -71,7 +73,7 @@ std::string instructions_taken() {
 
 }  // namespace
 
-// Written into every run and compared when it is resumed: version, instructions, and settings that change bits.
+// Recorded in every run and compared when it is resumed: version, instruction set, and settings that affect bits.
 std::string product_library() {
   const dnnl_version_t* version = dnnl_version();
   std::string text =

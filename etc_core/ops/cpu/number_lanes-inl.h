@@ -18,7 +18,8 @@ namespace etc::ops::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// All lanes of a vector, or the first ones: whole vectors go without a mask, which stores pay for.
+// All lanes of a vector, or the first lanes only (FirstLanes). Whole vectors use no mask, because masked stores are
+// slower.
 struct AllLanes {
   template <class D>
   HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
@@ -36,14 +37,15 @@ struct AllLanes {
   HWY_INLINE void store(D d, hn::Vec<D> value, Bf16* to) const {
     hn::StoreU(etc::HWY_NAMESPACE::narrow_bf16(d, value), hn::Rebind<std::uint16_t, D>(), &to->bits);
   }
-  // The value with 0 in lanes that are not meant.
+  // The value with 0 in unused lanes.
   template <class D>
   HWY_INLINE hn::Vec<D> or_zero(D, hn::Vec<D> value) const {
     return value;
   }
 };
 
-// Of bf16 a partial vector goes through a buffer: loads and stores of 16-bit numbers have no mask everywhere.
+// A partial vector of bf16 goes through a buffer, since not every instruction set has masked loads and stores of 16-bit
+// numbers.
 struct FirstLanes {
   template <class D>
   HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
@@ -52,7 +54,7 @@ struct FirstLanes {
   template <class D>
   HWY_INLINE hn::Vec<D> load(D d, const Bf16* from) const {
     if (count == hn::Lanes(d)) return AllLanes().load(d, from);
-    HWY_ALIGN Bf16 some[hn::MaxLanes(D())] = {};  // [lanes], zeros behind the first `count`
+    HWY_ALIGN Bf16 some[hn::MaxLanes(D())] = {};  // [lanes], zeros after the first `count`
     std::copy_n(from, count, some);
     return AllLanes().load(d, some);
   }
@@ -63,7 +65,7 @@ struct FirstLanes {
   template <class D>
   HWY_INLINE void store(D d, hn::Vec<D> value, Bf16* to) const {
     if (count == hn::Lanes(d)) return AllLanes().store(d, value, to);
-    HWY_ALIGN Bf16 some[hn::MaxLanes(D())];  // [lanes], the first `count` of them meant
+    HWY_ALIGN Bf16 some[hn::MaxLanes(D())];  // [lanes], only the first `count` are used
     AllLanes().store(d, value, some);
     std::copy_n(some, count, to);
   }
@@ -71,11 +73,11 @@ struct FirstLanes {
   HWY_INLINE hn::Vec<D> or_zero(D d, hn::Vec<D> value) const {
     return hn::IfThenElseZero(hn::FirstN(d, count), value);
   }
-  std::size_t count;  // at most as many as there are
+  std::size_t count;  // at most the number of lanes
 };
 
-// body(lanes, first) for one vector after the other of `size` numbers. The last, partial one goes through the same
-// arithmetic as the whole ones: an element's bits do not depend on where it stands.
+// Calls body(lanes, first) for each vector of `size` numbers, in order. The last, partial vector uses the same
+// arithmetic as whole ones, so an element's bits do not depend on its position.
 template <class Body>
 HWY_INLINE void for_vectors(std::int64_t size, const Body& body) {
   const auto vector = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()));

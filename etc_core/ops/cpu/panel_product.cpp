@@ -1,10 +1,10 @@
-// Tiles of the forward product and of dx: which there are, and in what order.
+// Tiles of the forward product and of dx: their shapes and their order.
 //
-// Invariant: the tiles follow from the sizes alone. A tile is 64 rows by 192 columns, the last rows in a lower tile that
-// gives the same bits (tile_shape.h), padded with zero rows; its inner dimension is summed in steps of equal depth, in
-// order. Every row of every call goes through products of one of few shapes, so its bits know neither its position nor
-// its neighbours. 64 rows by 192 columns and whole panels in contiguous memory reach the rate of one large product
-// (bench/matmul_bench.cpp).
+// Invariant: the tiles follow from the sizes alone. A tile is 64 rows by 192 columns. The last rows are padded with
+// zero rows and may use a lower tile that gives the same bits (tile_shape.h). The inner dimension is summed in steps of
+// equal depth, in order. Every row of every call goes through products of one of few shapes, so its bits depend neither
+// on its position nor on its neighbours. Tiles of this size with whole panels in contiguous memory reach the rate of
+// one large product (bench/matmul_bench.cpp).
 #include "etc_core/ops/cpu/panel_product.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace etc::ops::cpu {
 namespace {
 
 // Rows of W in a step: those of a panel (590 KB) and as many columns of x of a tile (197 KB) fit a second-level cache of
-// 1 MiB. A panel of 3072 rows does not: it would come from the third level once per tile (GFLOP/s of one core, 3072 ->
-// 768: 97 whole, 105 in four steps).
+// 1 MiB. A panel of 3072 rows does not fit: it would be read from the third-level cache once per tile (GFLOP/s of one
+// core, 3072 -> 768: 97 whole, 105 in four steps).
 constexpr std::int64_t kMostDepth = 768;
 constexpr std::int64_t kDepthUnit = 64;
 
@@ -44,9 +44,9 @@ struct Panel {
 };
 
 // The sum over the step of y [rows, width] (= or +=) act(x [rows, k]·panel [k, width] + bias) for the 64 rows (fewer at
-// the end) from first_row on; y holds the sums of the steps before. A whole tile is multiplied where x and y lie. The
-// last rows are copied first, with zero rows behind them up to a height that is known to give the same bits: in place
-// the product would read and write rows behind the matrix.
+// the end) from first_row on; y holds the sums of the steps before. A whole tile is multiplied in place. The last rows
+// are copied first and padded with zero rows up to a height that gives the same bits: in place, the product would read
+// and write rows beyond the matrix.
 void product_tile(const DenseProduct& p, const Panel& panel, const Step& step, std::int64_t first_row) {
   const std::int64_t rows = std::min(kTileRows, p.rows - first_row), k = step.depth(), width = panel.width;
   const bool whole = rows == kTileRows, add = p.add || step.begin > 0, last = step.end == p.k;
@@ -54,13 +54,13 @@ void product_tile(const DenseProduct& p, const Panel& panel, const Step& step, s
   float* y = p.y.fp32 + first_row * p.y_stride + panel.first_col;  // [rows, width], rows y_stride apart
   Scratch scratch;
   MatrixView x{p.x.fp32 + first_row * p.x_stride + step.begin, p.x_stride};  // [rows, k]
-  MutableMatrixView product{y, p.y_stride};  // where it goes: y, or y_tile for a tile that is not whole
+  MutableMatrixView product{y, p.y_stride};  // destination: y, or y_tile for a partial tile
   if (!whole) {
     auto* x_tile = scratch.take<float>(height * k);      // [height, k]
     auto* y_tile = scratch.take<float>(height * width);  // [height, width]
     for (std::int64_t i = 0; i < rows; ++i) {
       std::memcpy(x_tile + i * k, x.data + i * p.x_stride, static_cast<std::size_t>(k) * sizeof(float));
-      // A sum is made inside the product also here: added afterwards it would round differently than in a whole tile.
+      // y is added inside the product here, too: adding it afterwards would round differently than in a whole tile.
       if (add) std::memcpy(y_tile + i * width, y + i * p.y_stride, static_cast<std::size_t>(width) * sizeof(float));
     }
     std::fill(x_tile + rows * k, x_tile + height * k, 0.0f);
@@ -87,7 +87,7 @@ void product_tile(const DenseProduct& p, const Panel& panel, const Step& step, s
   finish_tile(end);
 }
 
-// Tiles whose x, of one step, stays in a second-level cache of 2 MiB beside the panel they share.
+// Number of tiles whose x, for one step, fits a second-level cache of 2 MiB together with the panel they share.
 std::int64_t tiles_of_block(std::int64_t rows, std::int64_t depth) {
   constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
   const std::int64_t row_bytes = depth * static_cast<std::int64_t>(sizeof(float));
@@ -95,8 +95,8 @@ std::int64_t tiles_of_block(std::int64_t rows, std::int64_t depth) {
   return std::max<std::int64_t>(1, kBlockBytes / (kTileRows * row_bytes));
 }
 
-// Tiles of a task. With several steps each begins anew with another part of the panel, for all tiles of the task; where
-// there are few tiles every thread must get some. Bits are the same for any number.
+// Tiles of a task. With several steps, each step uses another part of the panel for all tiles of the task; if there are
+// few tiles, every thread must still get some. The bits are the same for any number.
 std::int64_t tiles_of_task(std::int64_t steps, std::int64_t tiles, std::int64_t panels) {
   constexpr std::int64_t kMost = 8, kTasksPerThread = 2;
   if (steps == 1) return 1;
@@ -108,7 +108,7 @@ std::int64_t tiles_of_task(std::int64_t steps, std::int64_t tiles, std::int64_t 
 void multiply_panels(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
   const std::int64_t depth = step_depth(p.k), tiles = ceil_div(p.rows, kTileRows);
   const std::int64_t most = tiles_of_task(ceil_div(p.k, depth), tiles, panels);
-  // Tasks go through blocks of rows, then panels, then the rows of the block.
+  // The tasks are ordered by block of rows, then by panel, then by rows within the block.
   const std::int64_t parts = ceil_div(tiles, most);  // of all rows
   const std::int64_t most_parts = std::max<std::int64_t>(1, tiles_of_block(p.rows, depth) / most);
   parallel_for(parts * panels, [&](std::int64_t task) {

@@ -1,4 +1,4 @@
-// The fp32 product of a dense layer with weights that are packed in panels (panels.h).
+// The fp32 product of a dense layer with weights packed in panels (panels.h).
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace etc::ops::cpu {
 
-// The columns of p.y that belong to `panels` panels whose first has number `first_panel`; `packed` starts with that
-// panel, [k, 192] each, the last of W narrower.
+// Computes the columns of p.y that belong to `panels` panels from panel number `first_panel` on. `packed` starts with
+// that panel; each is [k, 192], the last one of W narrower.
 void multiply_panels(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed);
 
 }  // namespace etc::ops::cpu

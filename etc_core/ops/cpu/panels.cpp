@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/panels.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 #include <cstring>
 
@@ -35,8 +35,8 @@ HWY_INLINE void transpose_square(const float* from, std::int64_t from_stride, fl
 #endif
 }
 
-// panel [rows, cols] of W stored as [n, k]: sixteen of its rows at a time are read front to back, which the processor
-// foresees, and written as whole cache lines. 2 to 6 times the speed of a walk by squares of 16 x 16.
+// panel [rows, cols] of W stored as [n, k]: sixteen of its rows at a time are read sequentially, which the hardware
+// prefetcher follows, and written as whole cache lines. 2 to 6 times as fast as transposing in squares of 16 x 16.
 void transpose_panel(const PanelBlock& b, float* panel) {
   constexpr std::int64_t kLine = 16, kSquare = 4;
   const float* from = b.weight + b.first_col * b.k + b.first_row;  // [cols, rows], rows k apart
@@ -71,7 +71,7 @@ std::int64_t panel_width(std::int64_t n, std::int64_t panel) {
   return std::min(kPanelCols, n - panel * kPanelCols);
 }
 
-// At least one panel, however large k is; at most all of them.
+// At least one panel for any k; at most all of them.
 std::int64_t panel_group(std::int64_t k, std::int64_t n, std::int64_t bytes) {
   return std::clamp<std::int64_t>(kPackedBytes / (bytes * k * kPanelCols), 1, ceil_div(n, kPanelCols));
 }

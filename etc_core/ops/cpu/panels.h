@@ -1,4 +1,4 @@
-// Weight matrices cut into panels of columns: the right-hand sides of the tiles of dense layers.
+// Weight matrices cut into panels of columns, the right-hand operands of the tiles of dense layers.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 namespace etc::ops::cpu {
 
 inline constexpr std::int64_t kPanelCols = 192;
-// Unpacked weights are packed a group of panels at a time, at most this many bytes: enough for any layer of the
-// published models at once, and a bound for an embedding table used as output layer.
+// Unpacked weights are packed a group of panels at a time, at most this many bytes. That is enough for any whole layer
+// of the published models, and bounds the memory for an embedding table used as output layer.
 inline constexpr std::int64_t kPackedBytes = 16 << 20;
 
-// Of W [k, n]: the columns of a panel, and how many panels of numbers of `bytes` bytes are packed at a time.
+// For W [k, n]: the columns of panel number `panel`; how many panels are packed at a time if a number takes `bytes`
+// bytes.
 std::int64_t panel_width(std::int64_t n, std::int64_t panel);
 std::int64_t panel_group(std::int64_t k, std::int64_t n, std::int64_t bytes);
 
@@ -24,7 +25,7 @@ struct PanelBlock {
   std::int64_t first_row, rows, first_col, cols;
 };
 
-// The block as a contiguous [rows, cols].
+// Copies the block to a contiguous [rows, cols].
 void copy_panel(const PanelBlock& block, float* panel);
 
 }  // namespace etc::ops::cpu

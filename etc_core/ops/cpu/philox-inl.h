@@ -1,6 +1,7 @@
-// Random bits of etc_core/base/random.h along a row, many at a time (Highway; per target).
+// Vectorised random bits of etc_core/base/random.h along a row (Highway; per target).
 //
-// The bits are those of dropout_block(), word for word: vectors only decide how many blocks are in flight.
+// The bits equal those of dropout_block(), word for word: the vector length only determines how many blocks are
+// computed at once.
 #if defined(ETC_CORE_OPS_CPU_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ETC_CORE_OPS_CPU_PHILOX_INL_H_
 #undef ETC_CORE_OPS_CPU_PHILOX_INL_H_
@@ -21,7 +22,7 @@ namespace etc::ops::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Words that dropout_bits writes for `count` elements, at most.
+// Upper bound of the words that dropout_bits writes for `count` elements.
 HWY_INLINE std::int64_t dropout_bits_room(std::int64_t count) {
   constexpr std::int64_t kLargestStep = 64;  // four words for each of at most sixteen 64-bit lanes
   return round_up(count, kLargestStep);
@@ -29,7 +30,7 @@ HWY_INLINE std::int64_t dropout_bits_room(std::int64_t count) {
 
 #if HWY_TARGET == HWY_SCALAR
 
-// The baseline of x86-64: compiled, never run (etc_core/base/cpu_features.h asks for AVX2).
+// For the x86-64 baseline: compiled but never run (etc_core/base/cpu_features.h requires AVX2).
 HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b, std::int64_t count,
                              std::uint32_t* words) {
   for (std::int64_t i = 0; i < count; i += 4) {
@@ -40,11 +41,11 @@ HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b
 
 #else
 
-// words[c] = bits of element (a, b, c) of the stream `key` for 0 <= c < count, and on to the next whole vector.
+// words[c] = bits of element (a, b, c) of the stream `key` for 0 <= c < count, rounded up to whole vectors.
 HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b, std::int64_t count,
                              std::uint32_t* words) {
-  // One 64-bit lane per block: a 32x32 multiplication then needs no shuffles. Only the low half of a counter lane means
-  // anything; the multiplication reads no more, and the high halves are cut off at the end.
+  // One 64-bit lane per block: a 32x32 multiplication then needs no shuffles. Only the low half of a counter lane is
+  // significant: the multiplication reads nothing else, and the high halves are masked off at the end.
   const hn::ScalableTag<std::uint64_t> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto low_half = hn::Set(d, 0xFFFFFFFFu);
@@ -54,7 +55,7 @@ HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b
     // Counter (block, b, a, 0) and key, as in dropout_block().
     hn::Vec<decltype(d)> c[4] = {block, hn::Set(d, b), hn::Set(d, a), hn::Zero(d)};
     etc::HWY_NAMESPACE::philox_lanes(d, c, key);
-    // Lane j holds the four words of block i/4 + j in c; they go out as those of the first block, then the next.
+    // Lane j holds the four words of block i/4 + j in c; they are stored block by block.
     const auto words01 = hn::Or(hn::And(c[0], low_half), hn::ShiftLeft<32>(c[1]));
     const auto words23 = hn::Or(hn::And(c[2], low_half), hn::ShiftLeft<32>(c[3]));
     alignas(64) std::uint64_t pairs[2 * hn::MaxLanes(d)];  // [lanes, 2] = [lanes, 4] words

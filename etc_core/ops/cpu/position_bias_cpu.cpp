@@ -27,7 +27,7 @@ void forward(const PositionBiasForward& args) {
 void backward(const PositionBiasBackward& args) {
   const std::int64_t size = args.head_size, width = args.heads * size;
   parallel_for(width, [&](std::int64_t c) {
-    // One component through all rows in order: the same sums for any number of threads.
+    // One task adds one component over all rows in order, so the sums are the same for any number of threads.
     const float by = difference(args, c);
     float sum = 0;
     for (std::int64_t r = 0; r < args.rows; ++r) {

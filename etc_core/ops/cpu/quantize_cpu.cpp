@@ -1,11 +1,11 @@
-// Rows of fp32 or bf16 as bf16 or as bytes around 128 (quantize.h).
+// Conversion of fp32 or bf16 rows to bf16 or to bytes with an offset of 128 (quantize.h).
 //
-// Why bytes around 128: the fast instructions (VNNI, AMX) multiply unsigned by signed bytes, so x is shifted by 128 and
-// becomes unsigned; 128 times the column sums of W is taken off afterwards, exactly, in integers.
+// The reason for the offset: the fast instructions (VNNI, AMX) multiply unsigned by signed bytes, so x is shifted by
+// 128 and becomes unsigned. 128 times the column sums of W are subtracted afterwards, exactly, in integers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/quantize_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -30,7 +30,7 @@ void bf16_range(const float* x, std::int64_t size, Bf16* to) {
   round_row(x, size, to);
 }
 
-// Some numbers of a row, rounded, in the low halves of lanes.
+// Some numbers of a row, rounded, in the low halves of 32-bit lanes.
 HWY_INLINE hn::Vec<UintTag> bits_of(FirstLanes some, const float* from) {
   const FloatTag d;
   return etc::HWY_NAMESPACE::bf16_bits(d, some.load(d, from));
@@ -39,8 +39,8 @@ HWY_INLINE hn::Vec<UintTag> bits_of(FirstLanes some, const Bf16* from) {
   return hn::ShiftRight<16>(hn::BitCast(UintTag(), some.load(FloatTag(), from)));
 }
 
-// to [cols, padded] = xᵀ in bf16, zeros beyond `rows`. Two neighbouring rows are first joined into words of 32 bits, so
-// the transposition moves half as many, larger numbers; it goes by squares that stay in the first-level cache:
+// to [cols, padded] = xᵀ in bf16, zeros beyond `rows`. Two adjacent rows are first combined into words of 32 bits, so
+// that the transposition moves half as many elements. It works on squares that fit the first-level cache:
 //   x [32 rows, 64 columns] -> pairs [16, 64] -> 64 stretches of 32 numbers of `to`
 template <typename Number>
 void turn(const Number* x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded, Bf16* to) {
@@ -63,7 +63,7 @@ void turn(const Number* x, std::int64_t stride, std::int64_t rows, std::int64_t 
         }
       }
       for (std::int64_t j = 0; j < width; ++j) {
-        // Column col + j of x as 2·count neighbouring numbers of `to`.
+        // Column col + j of x as 2·count consecutive numbers of `to`.
         Bf16* turned = to + (col + j) * padded + row;
         for (std::int64_t i = 0; i < count; ++i) std::memcpy(turned + 2 * i, &pairs[i][j], sizeof(std::uint32_t));
       }
@@ -71,8 +71,8 @@ void turn(const Number* x, std::int64_t stride, std::int64_t rows, std::int64_t 
   }
 }
 
-// Two passes over x [size], which the first leaves in cache: the largest magnitude, then the bytes. The sum of all
-// magnitudes finds nan and infinity, which a maximum may lose (x86 returns the second operand where one is nan).
+// Two passes over x [size], which stays in cache after the first: the largest magnitude, then the bytes. The sum of all
+// magnitudes detects nan and infinity, which a maximum may lose (x86 returns the second operand if one is nan).
 template <typename Number>
 float quantize(const Number* x, std::int64_t size, std::uint8_t* to) {
   const FloatTag d;
@@ -82,7 +82,7 @@ float quantize(const Number* x, std::int64_t size, std::uint8_t* to) {
   const AllLanes all;
   auto largest = hn::Zero(d), sum = hn::Zero(d), more = hn::Zero(d);
   std::int64_t i = 0;
-  // Two sums, so that additions need not wait for each other.
+  // Two sums, so that consecutive additions are independent.
   for (; i + 2 * lanes <= size; i += 2 * lanes) {
     const auto first = hn::Abs(all.load(d, x + i)), second = hn::Abs(all.load(d, x + i + lanes));
     largest = hn::Max(largest, hn::Max(first, second));
@@ -99,7 +99,7 @@ float quantize(const Number* x, std::int64_t size, std::uint8_t* to) {
   largest = hn::Max(largest, last);
   sum = hn::Add(hn::Add(sum, more), last);
   const float max = hn::GetLane(hn::MaxOfLanes(d, largest));
-  // Not finite: a scale of nan makes the whole row of y nan, so the error is seen where the numbers are looked at.
+  // Not finite: a scale of nan makes the whole row of y nan, so the error becomes visible in the results.
   if (!std::isfinite(hn::GetLane(hn::SumOfLanes(d, sum)))) {
     for (std::int64_t j = 0; j < size; ++j) to[j] = 128;
     return std::numeric_limits<float>::quiet_NaN();
@@ -112,7 +112,7 @@ float quantize(const Number* x, std::int64_t size, std::uint8_t* to) {
   };
   for (i = 0; i + lanes <= size; i += lanes) hn::StoreU(bytes(all.load(d, x + i)), narrow, to + i);
   if (i < size) {
-    HWY_ALIGN std::uint8_t end[hn::MaxLanes(FloatTag())];  // [lanes], size - i of them meant
+    HWY_ALIGN std::uint8_t end[hn::MaxLanes(FloatTag())];  // [lanes], only size - i of them used
     hn::StoreU(bytes(rest.load(d, x + i)), narrow, end);
     for (std::int64_t j = i; j < size; ++j) to[j] = end[j - i];
   }

@@ -1,4 +1,4 @@
-// What a ReducedProduct stands on: the products with weights of one shape on one kind of instructions.
+// The implementation behind ReducedProduct: products with weights of one shape for one instruction set.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace etc::ops::cpu {
 
-// Functions as in ReducedProduct. Made once per shape and shared by all threads.
+// The functions mean the same as in ReducedProduct. Created once per shape and shared by all threads.
 class ReducedKernel {
  public:
   virtual ~ReducedKernel() = default;
@@ -26,10 +26,10 @@ class ReducedKernel {
 // Null where the processor has no matrix tiles (AMX) for the type.
 std::unique_ptr<ReducedKernel> amx_kernel(ComputeType compute, std::int64_t n, std::int64_t k);
 
-// Null where it has no dot products for the type (the BF16 or VNNI part of AVX-512).
+// Null where the processor has no dot products for the type (AVX-512 BF16 or VNNI).
 std::unique_ptr<ReducedKernel> avx512_kernel(ComputeType compute, std::int64_t n, std::int64_t k);
 
-// Bytes on any processor.
+// int8 products on any processor.
 std::unique_ptr<ReducedKernel> int8_pairs_kernel(std::int64_t n, std::int64_t k);
 
 }  // namespace etc::ops::cpu

@@ -13,8 +13,8 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// The first that this processor has: matrix tiles, dot products of vectors, 16-bit pairs (int8 only; bf16 without
-// instructions for it would be slower than fp32).
+// The first kernel that this processor supports: matrix tiles, dot products of vectors, 16-bit pairs (int8 only; bf16
+// without bf16 instructions would be slower than fp32).
 std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t n, std::int64_t k) {
   if (auto kernel = amx_kernel(compute, n, k)) return kernel;
   if (auto kernel = avx512_kernel(compute, n, k)) return kernel;
@@ -23,7 +23,8 @@ std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t n, 
        compute_type_name(compute), instruction_set(), k, n);
 }
 
-// Kernels are made once per shape and kept to the end: a network has few shapes. The lock is held for a look-up.
+// Kernels are created once per shape and kept until the program ends, since a network has few shapes. The lock is held
+// only for the look-up.
 const ReducedKernel& kernel_of(ComputeType compute, std::int64_t n, std::int64_t k) {
   using Key = std::tuple<ComputeType, std::int64_t, std::int64_t>;
   static std::mutex mutex;
@@ -64,7 +65,7 @@ void ReducedProduct::run(const ReducedRun& of) const {
   kernel_->run(of);
 }
 
-// Begin and end of a task's products: AMX sets its tiles up and gives them back; the other kernels do nothing.
+// Begin and end of a task's products: AMX configures and releases its tiles; the other kernels do nothing.
 ReducedUse::ReducedUse(const ReducedProduct& product) : kernel_(product.kernel_) {
   kernel_->begin();
 }

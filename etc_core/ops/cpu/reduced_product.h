@@ -1,4 +1,5 @@
-// One tile's product with operands of fewer bits, on the calling thread; the weights lie as the processor likes them.
+// The product of one tile with bf16 or int8 operands, on the calling thread, with weights packed for the processor's
+// instructions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace etc::ops::cpu {
 
 class ReducedKernel;
 
-// Some rows by one group of columns.
+// One product of several rows by one group of columns.
 struct ReducedRun {
   std::int64_t rows = 0;    // a multiple of 16
   const void* x = nullptr;  // [rows, k], rows row_bytes() apart
@@ -19,24 +20,24 @@ struct ReducedRun {
   std::int64_t first_col = 0;  // of the group
   void* scratch = nullptr;     // scratch_bytes(rows)
   void* y = nullptr;           // [rows, min(group_cols, n - first_col)], without gaps
-  NextRows next = {};          // for y, once it is finished
+  NextRows next = {};          // destination of y once it is finished
 };
 
 // y [rows, n] = x [rows, k]·W [k, n], a group of columns at a time.
 //   bf16: x and W bf16, y fp32, summed in fp32        int8: x unsigned, W signed bytes, y and sums int32
-// The bits of a row of y depend on that row of x and on W only. Throws Error (from the constructor) when there is no
-// such product on this processor.
+// The bits of a row of y depend on that row of x and on W only. The constructor throws Error when this processor has no
+// products of that type.
 class ReducedProduct {
  public:
   ReducedProduct(ComputeType compute, std::int64_t n, std::int64_t k);
 
-  // From one row of x to the next, at least k numbers; what lies between the rows is zero.
+  // Distance between rows of x, at least k numbers; the gap after a row must be zero.
   std::int64_t row_bytes() const;
-  std::int64_t group_cols() const;  // columns of a group; n is not always a multiple
+  std::int64_t group_cols() const;  // columns of a group; n need not be a multiple
   std::int64_t packed_bytes() const;
-  std::int64_t scratch_bytes(std::int64_t rows) const;  // of one run
+  std::int64_t scratch_bytes(std::int64_t rows) const;  // for one run
   void pack(const void* w, void* packed) const;         // w [k, n] bf16 or signed bytes, without gaps
-  // Within a ReducedUse on the same thread. Faster with x, packed and y on borders of 64 bytes.
+  // Call within the lifetime of a ReducedUse on the same thread. Faster with x, packed and y aligned to 64 bytes.
   void run(const ReducedRun& of) const;
 
  private:
@@ -44,7 +45,8 @@ class ReducedProduct {
   const ReducedKernel* kernel_;  // shared by all products of this shape
 };
 
-// Sets the thread up for runs of products of this type, for the duration of a task without other libraries' products.
+// Prepares the thread for runs of products of this type during a task (AMX: tile configuration). No other library may
+// compute products in the meantime.
 class ReducedUse : NotCopied {
  public:
   explicit ReducedUse(const ReducedProduct& product);

@@ -1,5 +1,5 @@
-// Fills the slots of every operator for Device::cpu and Device::counting; called by name, because linkers drop static
-// initialisers of libraries.
+// Fills the slots of every operator for Device::cpu and Device::counting; explicit calls are needed because linkers
+// drop static initialisers of libraries.
 #include "etc_core/base/cpu_limit.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/register.h"
@@ -7,7 +7,7 @@
 namespace etc::ops {
 
 void register_cpu_ops() {
-  apply_cpu_limit();  // before anything asks the processor what it can do
+  apply_cpu_limit();  // before anything queries the features of the processor
   cpu::register_activation();
   cpu::register_cross_entropy();
   cpu::register_dropout();

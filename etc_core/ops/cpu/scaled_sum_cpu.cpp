@@ -1,4 +1,4 @@
-// Plain loops: they wait for memory, so the compiler's own vectors do.
+// Plain loops: they are bound by memory, so the compiler's vectorisation suffices.
 #include "etc_core/ops/scaled_sum.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// Of a task. Fixed, because dalpha adds one number per task.
+// Elements per task. Constant, because dalpha adds one number per task.
 constexpr std::int64_t kTaskElements = 1 << 14;
 
-// Rows of a matrix that a task takes; fixed, as kTaskElements is.
+// Rows of a matrix per task; independent of the thread count, like kTaskElements.
 std::int64_t task_rows(std::int64_t cols) {
   return std::max<std::int64_t>(1, kTaskElements / cols);
 }
@@ -40,9 +40,9 @@ void forward(const ScaledSumForward& args) {
   });
 }
 
-// forward: y = x + alpha·branch; so dalpha += Σ dy·branch, of [first, end) here.
+// forward: y = x + alpha·branch; so dalpha += Σ dy·branch, here over [first, end).
 double alpha_gradient(const ScaledSumBackward& args, std::int64_t first, std::int64_t end) {
-  // Eight sums side by side: one would wait for the previous addition every time.
+  // Eight independent sums, because the additions of a single sum would form one dependency chain.
   constexpr int kSums = 8;
   double sums[kSums] = {};
   std::int64_t i = first;
@@ -53,7 +53,7 @@ double alpha_gradient(const ScaledSumBackward& args, std::int64_t first, std::in
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// The same for alpha [cols]: a task leaves one sum of each column, added in the order of the tasks.
+// The same for alpha [cols]: a task computes one sum per column; these are added in the order of the tasks.
 void backward_columns(const ScaledSumBackward& args) {
   const std::int64_t cols = args.alphas, rows = args.size / cols, step = task_rows(cols), tasks = ceil_div(rows, step);
   Scratch scratch;
@@ -82,7 +82,7 @@ void backward(const ScaledSumBackward& args) {
   const std::int64_t tasks = ceil_div(args.size, kTaskElements);
   const float alpha = *args.alpha;
   Scratch scratch;
-  auto* sums = scratch.take<double>(tasks);  // [tasks] one per task, whichever thread runs it
+  auto* sums = scratch.take<double>(tasks);  // [tasks] one per task, independent of the thread that runs it
   parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements, end = std::min(args.size, first + kTaskElements);
     if (args.dalpha != nullptr) sums[task] = alpha_gradient(args, first, end);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kAlignment = 64;  // a cache line, and the largest vector
 }  // namespace
 
-// The stack of one thread: chunks that never move, since kernels hold pointers into them while more is taken.
+// The stack of one thread. Its chunks never move, since kernels hold pointers into them while more memory is taken.
 struct Arena {
   std::vector<Bytes> chunks;
   std::int64_t chunk = 0;         // the one in use
@@ -37,7 +37,7 @@ Scratch::~Scratch() {
   a.chunk = chunk_;
   a.offset = offset_;
   if (chunk_ == 0 && offset_ == 0 && a.chunks.size() > 1) {
-    // Nothing is in use: one chunk as large as all of them will serve the next call without a seam.
+    // Nothing is in use: replace the chunks by one as large as all of them, so that the next call fits a single chunk.
     a.wanted = 0;
     for (const Bytes& chunk : a.chunks) a.wanted += chunk.size();
     a.chunks.clear();
@@ -51,7 +51,7 @@ void* Scratch::take_bytes(std::int64_t size) {
     return a.chunk < static_cast<std::int64_t>(a.chunks.size()) &&
            a.offset + size <= a.chunks[static_cast<std::size_t>(a.chunk)].size();
   };
-  // Where the rest of a chunk is too small it is left empty until the stack is unwound below it.
+  // If the rest of a chunk is too small, it stays unused until the stack is unwound below it.
   while (!fits()) {
     if (a.chunk >= static_cast<std::int64_t>(a.chunks.size())) {
       a.chunks.emplace_back(std::max(size, a.wanted), Purpose::scratch);
@@ -69,7 +69,7 @@ CountingScratch::CountingScratch() : own_(std::make_unique<Arena>(std::exchange(
   Arena& counted = arena();
   counted.wanted = own_->wanted;
   for (const Bytes& chunk : own_->chunks) {
-    memory_ledger::charge(Purpose::scratch, -chunk.size());  // held already, as part of what the process holds
+    memory_ledger::charge(Purpose::scratch, -chunk.size());  // already charged as part of the memory the process holds
     counted.chunks.emplace_back(chunk.size(), Purpose::scratch);
   }
 }

@@ -1,7 +1,8 @@
 // Working memory of one thread for the duration of one call.
 //
-// Every thread owns a stack of bytes that grows to what it once needed and is kept: kernels take from it without
-// allocating. A Scratch gives back everything taken since its construction, so they nest like calls do.
+// Every thread owns a stack of bytes that grows to the largest size needed and is then kept, so kernels take memory
+// from it without allocating. A Scratch releases everything taken since its construction; Scratch objects nest like
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +27,14 @@ class Scratch {
 
  private:
   void* take_bytes(std::int64_t size);
-  std::int64_t chunk_;  // where the stack's top was
+  std::int64_t chunk_;  // top of the stack at construction
   std::int64_t offset_;
 };
 
 struct Arena;
 
-// While it lives, the calling thread's stack is one that is only counted (base/counting.h) and begins as large as the
-// thread's own. Within CountingMode, outside of every Scratch.
+// During its lifetime, the calling thread uses a stack that is only counted (base/counting.h) and initially as large as
+// the thread's own. Create it within CountingMode and outside of every Scratch.
 class CountingScratch {
  public:
   CountingScratch();

@@ -1,4 +1,4 @@
-// Sums and copies of runs of rows. Plain loops: they wait for memory.
+// Sums and copies of runs of rows. Plain loops, since they are bound by memory.
 #include <algorithm>
 #include <cstring>
 
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kTaskSegments = 32;
 
-// body(segment) for all segments, tasks of kTaskSegments. Runs have a few rows each (the tokens of a word), so their
-// number is balance enough.
+// Calls body(segment) for all segments, in tasks of kTaskSegments. Runs have few rows each (the tokens of a word), so
+// tasks with equally many segments are balanced well enough.
 template <typename Body>
 void for_segments(std::int64_t count, Body body) {
   parallel_for(ceil_div(count, kTaskSegments), [&](std::int64_t task) {
@@ -41,7 +41,7 @@ void spread_segments(const Segments& args) {
   for_segments(args.segments, [&](std::int64_t s) {
     const float* value = args.of_segments + s * args.cols;  // [H]
     for (std::int64_t i = args.offsets[s]; i < args.offsets[s + 1]; ++i) {
-      float* row = args.rows + i * args.cols;  // [H] of one segment only: no two tasks write it
+      float* row = args.rows + i * args.cols;  // [H], belongs to one segment only, so no two tasks write it
       if (args.add) {
         add_row(value, row, args.cols);
       } else {

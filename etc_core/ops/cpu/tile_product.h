@@ -1,4 +1,4 @@
-// The product that dense layers and dx are made of, on the calling thread.
+// The matrix product (GEMM) of one tile, used for dense layers and dx, on the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct TileProduct {
   bool add = false;
 };
 
-// Runs on one thread whatever the caller is in. With equal m, n, k the bits of a row of y depend on that row of a and
-// on b only, not on the row's position (tests/core/ops/linear_test.cpp looks at every position).
+// Runs on one thread, also when called outside of a parallel loop. With equal m, n, k the bits of a row of y depend on
+// that row of a and on b only, not on the row's position (tests/core/ops/linear_test.cpp checks every position).
 void tile_product(const TileProduct& p);
 
 }  // namespace etc::ops::cpu

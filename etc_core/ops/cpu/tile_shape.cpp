@@ -1,5 +1,5 @@
-// Trials of the library: does a lower tile give the same bits? Random numbers are enough: two orders of
-// summation agree on a few thousand sums of hundreds of random products only if they are the same order.
+// Tests whether the library gives the same bits in a lower tile. Random numbers suffice: two orders of summation agree
+// on a few thousand sums of hundreds of random products only if they are the same order.
 #include "etc_core/ops/cpu/tile_shape.h"
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kHeightStep = 16;  // rows
 
-// Numbers in (-1, 1) whose sums round.
+// Numbers in (-1, 1) whose sums are inexact, so that different orders of summation round differently.
 std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (float& x : values) {
@@ -28,7 +28,7 @@ std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
   return values;
 }
 
-// Whether rows have the same bits in tiles of all heights.
+// Whether a row has the same bits in tiles of every height.
 bool low_tiles_keep_bits(std::int64_t n, std::int64_t k) {
   const auto x = numbers(kTileRows * k, 1), w = numbers(k * n, 2), before = numbers(kTileRows * n, 3);
   for (const bool add : {false, true}) {
@@ -48,7 +48,7 @@ bool low_tiles_keep_bits(std::int64_t n, std::int64_t k) {
   return true;
 }
 
-// low_tiles_keep_bits, tried once per process.
+// The cached result of low_tiles_keep_bits, computed once per shape and process.
 bool low_tiles_serve(std::int64_t n, std::int64_t k) {
   static std::mutex mutex;
   static std::map<std::pair<std::int64_t, std::int64_t>, bool> known;

@@ -1,9 +1,9 @@
-// The largest numbers of runs of rows. The order is total, so the result is unique: a list is gone through once, with the best
-// so far in a heap, and what is no better than the worst of them is passed over by vectors.
+// The largest numbers of runs of rows. The order is total, so the result is unique. A list is scanned once with the
+// best numbers so far in a heap; vector comparisons skip numbers that are not better than the worst of these.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/top_k_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ namespace etc::ops::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The first place from `first` on whose number is above `least` or not finite; count where there is none.
+// The first index from `first` on whose number is above `least` or not finite; `count` if there is none.
 // z: numbers `stride` apart.
 HWY_INLINE std::int64_t next_above(const float* z, std::int64_t stride, std::int64_t first, std::int64_t count,
                                    float least) {
@@ -36,7 +36,7 @@ HWY_INLINE std::int64_t next_above(const float* z, std::int64_t stride, std::int
   return i;
 }
 
-// Of one list, z[0], z[stride], … count of them.   top [k]
+// The k largest of one list of `count` numbers, z[0], z[stride], …   top [k]
 void top_of_list(const float* z, std::int64_t stride, std::int64_t count, std::int64_t k, Ranked* top) {
   const auto before = [](const Ranked& a, const Ranked& b) {
     if (std::isfinite(a.value) != std::isfinite(b.value)) return std::isfinite(b.value);  // nan, inf and -inf first
@@ -45,8 +45,8 @@ void top_of_list(const float* z, std::int64_t stride, std::int64_t count, std::i
   const std::int64_t kept = std::min(k, count);
   for (std::int64_t i = 0; i < kept; ++i) top[i] = {static_cast<std::int32_t>(i), z[i * stride]};
   std::fill(top + kept, top + k, Ranked{});
-  std::make_heap(top, top + kept, before);  // its front is the last of them
-  // Behind numbers that are not finite only earlier ones of that kind come.
+  std::make_heap(top, top + kept, before);  // the front is the worst of them
+  // Once the worst kept number is not finite, no later number can come before it.
   for (std::int64_t i = kept; kept > 0 && std::isfinite(top[0].value); ++i) {
     i = next_above(z, stride, i, count, top[0].value);
     if (i == count) break;
@@ -80,7 +80,7 @@ void top_k(const TopK& args) {
 
 }  // namespace
 
-// Decides on later sizes.
+// Computes in counting mode, too: the result affects the sizes of later calls.
 void register_top_k() {
   fill_slot_computing(top_k_kernel, top_k);
 }

@@ -1,5 +1,5 @@
-// Updates on the CPU. Bound by memory, not arithmetic: plain loops that any x86-64 vectorises (see ops/CMakeLists.txt)
-// reach the bandwidth, and give the same bits on all of them.
+// Updates on the CPU. They are bound by memory, not arithmetic: plain loops that the compiler vectorises for any x86-64
+// (see ops/CMakeLists.txt) reach the memory bandwidth and give the same bits on every processor.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// Calls body(block, its number) for every block, in parallel.
+// Calls body(block, index) for every block, in parallel.
 template <typename Body>
 void for_each_block(UpdateBlocks blocks, const Body& body) {
   parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t number) {
@@ -32,7 +32,8 @@ void block_moments(const UpdateConstants& c, const float* __restrict g, std::int
   }
 }
 
-// The update before the learning rate. LAMB computes it twice, for ‖u‖ and for w, rather than keeping a copy of it.
+// The update before multiplication by the learning rate. LAMB computes it twice, for ‖u‖ and for w, instead of storing
+// it.
 inline float update_of(float m, float v, float w, float epsilon, float decay) {
   return m / (std::sqrt(v) + epsilon) + decay * w;
 }
@@ -41,7 +42,7 @@ struct WeightStep {
   float epsilon, decay, rate;
 };
 
-// w −= rate·u for a block [n]. The step by value: no store to w can be one to it.
+// w −= rate·u for a block [n]. `step` is passed by value so that stores to w cannot alias it.
 void block_weights(const float* __restrict m, const float* __restrict v, std::int64_t n, WeightStep step,
                    float* __restrict w) {
   for (std::int64_t i = 0; i < n; ++i) w[i] -= step.rate * update_of(m[i], v[i], w[i], step.epsilon, step.decay);
@@ -49,7 +50,7 @@ void block_weights(const float* __restrict m, const float* __restrict v, std::in
 
 // ‖w‖² and ‖u‖² of one block, for LAMB's ratio.
 UpdateNorms block_norms(const UpdateBlock& block, float epsilon) {
-  constexpr std::int64_t kPart = 512;  // updates wait in the first-level cache to be summed
+  constexpr std::int64_t kPart = 512;  // the updates of a part stay in the first-level cache until they are summed
   float update[kPart];                 // [count] u of a part
   UpdateNorms sums;
   for (std::int64_t first = 0; first < block.count; first += kPart) {
@@ -72,7 +73,7 @@ void gradient_squares(UpdateBlocks blocks, double* sums) {
 }
 
 void update_moments(const UpdateConstants& constants, UpdateBlocks blocks, UpdateNorms* norms) {
-  // Where no norm is waited for, the weights follow while the block is in the cache.
+  // If no norm is needed, the weights are updated while the block is in the cache.
   for_each_block(blocks, [&](const UpdateBlock& block, std::size_t at) {
     block_moments(constants, block.g, block.count, block.m, block.v);
     if (block.adapted) {
@@ -89,7 +90,7 @@ void update_weights(const UpdateConstants& constants, UpdateBlocks blocks) {
 
 }  // namespace
 
-// Not called to count.
+// Never called in counting mode.
 void register_update() {
   fill_slot_computing(gradient_squares_kernel, gradient_squares);
   fill_slot_computing(update_moments_kernel, update_moments);

@@ -1,4 +1,4 @@
-// Highway's version, for the record of a run: another one may compute exp or tanh in other bits.
+// Highway's version, recorded with a run, because another version may compute exp or tanh with other bits.
 #include <hwy/highway.h>
 
 #include "etc_core/ops/library_versions.h"

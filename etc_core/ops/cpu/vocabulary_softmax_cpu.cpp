@@ -1,9 +1,9 @@
-// Softmax over a vocabulary, a row a task. A row of some ten thousand logits stays in the second-level cache for all
-// passes; what each costs is one load per vector, and one exponential in the second.
+// Softmax over a vocabulary, one row per task. A row of some ten thousand logits stays in the second-level cache for
+// all passes; each pass costs one load per vector, the second also one exponential.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/vocabulary_softmax_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 
-// The largest of a row; nan where there is one, which maxima and exponentials of vectors would lose.
+// The largest number of a row, or nan if the row has one: vector maxima and exponentials would lose it.
 HWY_INLINE float largest_of(const float* z, std::int64_t count) {
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -39,8 +39,8 @@ HWY_INLINE float largest_of(const float* z, std::int64_t count) {
   return result;
 }
 
-// The sum of exp(z − largest); with kStore these replace z [count]. Lanes sum up a block, blocks are added in double: the error
-// does not grow with the vocabulary.
+// The sum of exp(z − largest); with kStore these replace z [count]. Lanes sum a block in fp32 and blocks are added in
+// double, so the error does not grow with the vocabulary.
 template <bool kStore>
 HWY_INLINE double exponentials(float* z, std::int64_t count, float largest) {
   constexpr std::int64_t kBlock = 1024;
@@ -80,7 +80,7 @@ HWY_INLINE void multiply(float* z, std::int64_t count, float factor, float less)
   for (; i < count; ++i) z[i] = z[i] * factor - less;
 }
 
-// The first place of a number that is somewhere in the row; 0 for nan.
+// The first index of a number that occurs in the row; 0 for nan.
 HWY_INLINE std::int64_t place_of(float number, const float* z, std::int64_t count) {
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -91,7 +91,7 @@ HWY_INLINE std::int64_t place_of(float number, const float* z, std::int64_t coun
   return found == z + count ? 0 : found - z;
 }
 
-// The mean of a row; lanes sum up a block as in exponentials().
+// The mean of a row; lanes sum a block as in exponentials().
 HWY_INLINE double mean_of(const float* z, std::int64_t count) {
   constexpr std::int64_t kBlock = 1024;
   const Floats d;
@@ -112,12 +112,12 @@ HWY_INLINE double mean_of(const float* z, std::int64_t count) {
 void softmax_row(const VocabularySoftmax& a, std::int64_t row) {
   float* z = a.z + row * a.vocabulary;  // [V]
   const std::int32_t label = a.labels[row];
-  // 1. The largest logit, through which a nan reaches the loss, and the first place where it stands.
+  // 1. The largest logit (nan if there is one, so that the loss becomes nan) and its first index.
   const float largest = largest_of(z, a.vocabulary);
   const float label_logit = z[label];
   if (a.best != nullptr) a.best[row] = static_cast<std::int32_t>(place_of(largest, z, a.vocabulary));
   const double mean = a.smoothed != nullptr && a.smoothing > 0 ? mean_of(z, a.vocabulary) : 0;
-  // 2. The sum of the exponentials: lse = largest + log(sum). For the gradient they take the place of the logits.
+  // 2. The sum of the exponentials: lse = largest + log(sum). For the gradient they replace the logits.
   const double sum =
       a.gradient ? exponentials<true>(z, a.vocabulary, largest) : exponentials<false>(z, a.vocabulary, largest);
   const double log_sum = std::log(sum);

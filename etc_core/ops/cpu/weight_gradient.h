@@ -1,4 +1,4 @@
-// dW and db of a dense layer as the CPU kernels see them.
+// Description of dW and db of a dense layer for the CPU kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace etc::ops::cpu {
 // Tokens are summed in blocks of this many, in order.
 inline constexpr std::int64_t kTokenBlock = 512;
 
-// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]; the column sums of a and of b, where wanted, are added to. In
-// products of fp32 both are fp32.
+// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]; where the pointers are set, the column sums of a and b are added to
+// a_sums and b_sums. In fp32 products a and b are fp32.
 struct WeightGradient {
   std::int64_t rows, p, q;
   Numbers a;
@@ -25,10 +25,10 @@ struct WeightGradient {
 
 void weight_gradient_fp32(const WeightGradient& gradient);
 
-// With a and b rounded to bf16 unless they are given in it, sums in fp32 (column sums: of a and b as they are).
+// Rounds a and b to bf16 unless they are given in it; sums in fp32. The column sums use the unrounded a and b.
 void weight_gradient_bf16(const WeightGradient& gradient);
 
-// Bytes of scratch a call takes on its thread.
+// Bytes of scratch that a call takes on the calling thread.
 std::int64_t weight_gradient_fp32_scratch(std::int64_t rows, std::int64_t p, std::int64_t q);
 std::int64_t weight_gradient_bf16_scratch(std::int64_t rows, std::int64_t p, std::int64_t q);
 

@@ -1,9 +1,9 @@
 // Weight gradients in bf16: dw += aᵀ·b.
 //
-// A stretch of tokens is rounded (of bf16: copied) once into the order in which the products read it, and then serves
-// all of dw:
+// A stretch of tokens is rounded once (copied if it is bf16) into the order in which the products read it, and then
+// used for all of dw:
 //
-//     a: 64 columns at a time, turned          b: panels of 192 columns, packed           dw
+//     a: 64 columns at a time, transposed      b: panels of 192 columns, packed           dw
 //                 block 0   block 1                 ┌───────┬───────┬─                 ┌───────┬───────┬─
 //               ┌─────────┬─────────┬─              │       │       │ block 0          │  +=   │       │
 //     tile 0    │         │         │         ·     ├───────┼───────┼─          =      ├───────┼───────┼─
@@ -27,22 +27,22 @@ namespace etc::ops::cpu {
 namespace {
 
 constexpr std::int64_t kTileHigh = 64;            // rows of a tile of dw: columns of a
-constexpr std::int64_t kTilesPerTask = 4;         // that share a panel of b while it is in cache
+constexpr std::int64_t kTilesPerTask = 4;         // which share a panel of b while it is in cache
 constexpr std::int64_t kStretchBytes = 16 << 20;  // of rounded tokens, unless one block of them is more
-// The last block is filled up with zeros to a multiple, so that there are few shapes of products.
+// The last block is padded with zeros to a multiple of this, so that there are few shapes of products.
 constexpr std::int64_t kTokenStep = 64;
 
-// Of tiles of dw: [64, tokens]·[tokens, width], tokens rounded up to the step.
+// The product for tiles of dw: [64, tokens]·[tokens, width], tokens rounded up to the step.
 ReducedProduct product_of(std::int64_t width, std::int64_t tokens) {
   return ReducedProduct(ComputeType::bf16, width, round_up(tokens, kTokenStep));
 }
 
-// From one row of a's tiles to the next, in numbers.
+// The distance between rows of a's tiles, in numbers.
 std::int64_t row_numbers(std::int64_t width, std::int64_t tokens) {
   return product_of(width, tokens).row_bytes() / static_cast<std::int64_t>(sizeof(Bf16));
 }
 
-// Sizes and places of a stretch's rounded operands.
+// Sizes of a stretch's rounded operands.
 struct Stretch {
   std::int64_t tokens, tiles, panels;  // tokens: a multiple of 512, unless there are fewer in all
   std::int64_t a_numbers;              // of a block: [tiles * 64, padded tokens]
@@ -59,10 +59,10 @@ struct Stretch {
   std::int64_t bytes() const { return token_blocks() * (2 * a_numbers + panels * panel_bytes); }
 };
 
-// What the blocks of one stretch are made of and multiplied with.
+// The rounded operands of one stretch, block by block, and their products.
 class RoundedTokens {
  public:
-  // first: of g's tokens; count: no more than the stretch's.
+  // first: the stretch's first token in g; count: at most the tokens of a stretch.
   RoundedTokens(const WeightGradient& g, const Stretch& stretch, std::int64_t first, std::int64_t count,
                 std::byte* memory)
       : g_(g),
@@ -72,7 +72,7 @@ class RoundedTokens {
         a_(reinterpret_cast<Bf16*>(memory + stretch.token_blocks() * stretch.panels * stretch.panel_bytes)),
         b_(memory) {}
 
-  // Both operands, each number once: a task takes one tile of a or one panel of b through all blocks.
+  // Rounds both operands, each number once: a task takes one tile of a or one panel of b for all blocks.
   void round() const {
     parallel_for(stretch_.tiles + stretch_.panels, [&](std::int64_t task) {
       if (task < stretch_.tiles) {
@@ -83,7 +83,7 @@ class RoundedTokens {
     });
   }
 
-  // dw += all blocks. A task owns its part of dw, so the sums need no lock and have one order.
+  // dw += all blocks. A task owns its part of dw, so the sums need no lock and their order is fixed.
   void multiply() const {
     const std::int64_t groups = ceil_div(stretch_.tiles, kTilesPerTask);
     parallel_for(groups * stretch_.panels, [&](std::int64_t task) {
@@ -96,7 +96,7 @@ class RoundedTokens {
   std::int64_t block_count() const { return ceil_div(count_, kTokenBlock); }
   std::int64_t block_tokens(std::int64_t block) const { return std::min(kTokenBlock, count_ - block * kTokenBlock); }
   std::int64_t padded_tokens(std::int64_t block) const { return round_up(block_tokens(block), kTokenStep); }
-  // a, turned: [64, padded tokens]; rows are a_row() numbers apart.
+  // a, transposed: [64, padded tokens]; rows are a_row() numbers apart.
   Bf16* a_tile(std::int64_t block, std::int64_t tile) const {
     return a_ + block * stretch_.a_numbers + tile * kTileHigh * a_row(block);
   }

@@ -1,8 +1,9 @@
 // Weight gradients in fp32: dw += aᵀ·b.
 //
-// Not by the library: it packs aᵀ anew for every product, and takes long for rows whose distance is a multiple of 4 KB,
-// as in base and large models; with AVX2 it also sums in an order that depends on the product's sizes. Here a tile packs
-// 512 tokens of its columns once, and a number of dw is the sum of its tokens in order, whatever tile it lies in:
+// The library is not used: it packs aᵀ anew for every product and is slow for rows whose stride is a multiple of 4 KB,
+// as in base and large models; with AVX2 its order of summation also depends on the product's sizes. Here a tile packs
+// 512 tokens of its columns once, and an element of dw is the sum over its tokens in order, whatever tile it belongs
+// to:
 //
 //     b: panels of kCols columns            [wide / kCols][tokens][kCols]
 //     a: strips of kRows columns            [strip][tokens][kRows], as many as stay in the second-level cache
@@ -15,7 +16,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/weight_gradient_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -32,15 +33,15 @@
 #define ETC_CORE_OPS_CPU_WEIGHT_GRADIENT_TILE_
 namespace etc::ops::cpu {
 
-// Columns of a that are packed at a time: 390 KB of 512 tokens.
+// Columns of a that are packed at a time: 390 KB for 512 tokens.
 inline constexpr std::int64_t kPackedRows = 192;
-// Multiples of what any instruction set has in registers.
+// Multiples of the register tiles of all instruction sets.
 inline constexpr std::int64_t kRowUnit = 24, kColUnit = 48;
 
 // A part of dw [high, wide] and one block of tokens.
 struct PackedTile {
   std::int64_t high, wide, tokens;
-  std::int64_t next_tokens;  // of the block behind it
+  std::int64_t next_tokens;  // tokens of the next block
   const float* a;            // [tokens, high], rows a_stride apart
   std::int64_t a_stride;
   const float* b;  // [tokens, wide]
@@ -63,18 +64,19 @@ using FloatTag = hn::CappedTag<float, 16>;
 using FloatVec = hn::Vec<FloatTag>;
 constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(FloatTag()));
 
-// 24 sums, 3 vectors of b and one number of a in the 32 registers of AVX-512; 12, 2 and 1 in the 16 of older sets. Loads
-// are then fewer than half of the multiplications.
+// The register tile: 24 sums, 3 vectors of b and one number of a in the 32 registers of AVX-512; 12, 2 and 1 in the 16
+// of older instruction sets. There are then fewer than half as many loads as multiplications.
 constexpr int kRows = kLanes == 16 ? 8 : 6;
 constexpr int kVectors = kLanes == 16 ? 3 : 2;
 constexpr std::int64_t kCols = kVectors * kLanes;
 constexpr std::int64_t kLine = 16;       // numbers of a cache line
-constexpr std::int64_t kAskTokens = 32;  // multiplied between two requests
-// Tokens of one turn of the loop: instructions count where another thread shares the core (sparse/cpu/register_tile-inl.h).
+constexpr std::int64_t kAskTokens = 32;  // multiplied between two prefetch requests
+// Tokens per loop iteration: the number of instructions matters if another thread shares the core
+// (sparse/cpu/register_tile-inl.h).
 constexpr int kTurnTokens = kLanes == 16 ? 1 : 4;
 static_assert(kRowUnit % kRows == 0 && kColUnit % kCols == 0 && kPackedRows % kRowUnit == 0);
 
-// to [kWidth] = from [count], zeros behind.
+// to [kWidth] = from [count], padded with zeros.
 template <std::int64_t kWidth>
 HWY_INLINE void copy_columns(const float* from, std::int64_t count, float* to) {
   if (count < kWidth) {
@@ -88,8 +90,9 @@ HWY_INLINE void copy_columns(const float* from, std::int64_t count, float* to) {
   }
 }
 
-// to [columns / kWidth][tokens][kWidth] = from [tokens, columns], zeros behind the last column. Goes down the rows by
-// kColUnit columns, whole cache lines; no hardware prefetcher follows rows so far apart.
+// to [columns / kWidth][tokens][kWidth] = from [tokens, columns], padded with zeros after the last column. Goes down
+// the rows in strips of kColUnit columns (whole cache lines), with software prefetch because hardware prefetchers do
+// not follow rows so far apart.
 template <std::int64_t kWidth>
 HWY_INLINE void pack_columns(const float* from, std::int64_t stride, std::int64_t tokens, std::int64_t columns,
                              float* to) {
@@ -108,8 +111,8 @@ HWY_INLINE void pack_columns(const float* from, std::int64_t stride, std::int64_
   }
 }
 
-// Rows that are packed next, on their way from memory: asked for a few cache lines at a time while others are multiplied,
-// which hides a tenth of the time of small dw.
+// Prefetches the rows to be packed next, a few cache lines at a time while others are multiplied. For a small dw this
+// saves a tenth of the time.
 class RowsToPack {
  public:
   // `rows` rows of `columns` numbers, `stride` apart, in `times` calls of ask().
@@ -135,7 +138,7 @@ class RowsToPack {
   std::int64_t stride_, rows_, columns_, lines_ = 0, col_ = 0;
 };
 
-// Of both operands.
+// The prefetches of both operands.
 struct Ahead {
   RowsToPack a, b;
 };
@@ -169,7 +172,7 @@ HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tok
   }
 }
 
-// Fetches what add_sums will add to.
+// Prefetches the part of dw that add_sums will update.
 HWY_INLINE void ask_ahead(float* dw, std::int64_t stride) {
   HWY_UNROLL(8)
   for (int row = 0; row < kRows; ++row) {
@@ -202,14 +205,14 @@ HWY_INLINE void add_sums(const FloatVec (&sum)[kRows][kVectors], std::int64_t hi
   }
 }
 
-// Rows [first, first + count) of dw, whose columns of a are packed at a time.
+// Rows [first, first + count) of dw; the corresponding columns of a are packed together.
 struct RowRange {
   std::int64_t first, count;
-  // Requests while one panel of b is multiplied with them.
+  // Number of ask() calls while one panel of b is multiplied with these rows.
   std::int64_t asks(const PackedTile& tile) const { return ceil_div(count, kRows) * ceil_div(tile.tokens, kAskTokens); }
 };
 
-// Columns of a behind those of `rows`: in the same tokens, or the first ones of the next block.
+// The columns of a after those of `rows`: for the same tokens, or the first columns of the next block of tokens.
 HWY_INLINE RowsToPack a_behind(const PackedTile& tile, const RowRange& rows) {
   const std::int64_t asks = rows.asks(tile) * ceil_div(tile.wide, kCols), next = rows.first + rows.count;
   if (next < tile.high) {
@@ -219,8 +222,9 @@ HWY_INLINE RowsToPack a_behind(const PackedTile& tile, const RowRange& rows) {
           asks};
 }
 
-// Columns of b behind [.., end), while those are multiplied: the first rows of dw pack them, the last rows come before
-// the next block's first ones.
+// The columns of b to prefetch while the columns before `end` are multiplied. They are packed only together with the
+// first rows of dw, so later rows prefetch nothing, except that the last ones prefetch the first columns of the next
+// block.
 HWY_INLINE RowsToPack b_behind(const PackedTile& tile, const RowRange& rows, std::int64_t end) {
   const std::int64_t asks = rows.asks(tile) * (kColUnit / kCols);
   if (rows.first == 0 && end < tile.wide) {
@@ -250,7 +254,7 @@ void add_tile(const PackedTile& tile) {
     const RowRange rows{first, std::min(kPackedRows, tile.high - first)};
     pack_columns<kRows>(tile.a + first, tile.a_stride, tile.tokens, rows.count, tile.packed_a);
     Ahead ahead{a_behind(tile, rows), {nullptr, 0, 0, 0, 1}};
-    // A panel of b is the operand that all strips share while it is near.
+    // All strips of a use one panel of b while it is in cache.
     for (std::int64_t col = 0; col < tile.wide; col += kColUnit) {
       const std::int64_t end = std::min(tile.wide, col + kColUnit);
       if (first == 0) {
@@ -272,13 +276,13 @@ namespace etc::ops::cpu {
 namespace {
 HWY_EXPORT(add_tile);
 
-// Of dw; all give the same bits. Largest first: the larger, the less is packed for each multiplication.
+// Tile sizes of dw; all give the same bits. Largest first, since larger tiles pack less per multiplication.
 struct TileSize {
   std::int64_t high, wide;
 };
 constexpr TileSize kTileSizes[] = {{768, 768}, {384, 768}, {384, 384}, {192, 384}, {192, 192}, {96, 96}};
 
-// The largest of which every thread gets two, to even out their ends.
+// The largest size that gives every thread two tiles, for load balance.
 TileSize tile_size(std::int64_t p, std::int64_t q) {
   const std::int64_t threads = thread_count(), tasks = threads == 1 ? 1 : 2 * threads;
   const auto enough = [&](TileSize tile) { return ceil_div(p, tile.high) * ceil_div(q, tile.wide) >= tasks; };
@@ -286,7 +290,7 @@ TileSize tile_size(std::int64_t p, std::int64_t q) {
   return found != std::end(kTileSizes) ? *found : *std::prev(found);
 }
 
-// Where one thread packs tokens of a tile.
+// Numbers of floats into which one thread packs the tokens of a tile.
 struct PackedFloats {
   std::int64_t a, b;
   std::int64_t both() const { return a + b; }
@@ -309,7 +313,7 @@ void add_part(const WeightGradient& g, std::int64_t i, std::int64_t j, float* pa
     HWY_DYNAMIC_DISPATCH(add_tile)
     ({high, wide, tokens, std::min(kTokenBlock, g.rows - t - tokens), a, g.a_stride, b, g.b_stride, g.dw + i * g.q + j,
       g.q, packed_a, packed_b});
-    // By the first tiles of a row or column, while their operand is in cache.
+    // The column sums are added by the first tiles of a row or column, while their operand is in cache.
     if (g.a_sums != nullptr && j == 0) add_column_sums(tokens, high, a, g.a_stride, g.a_sums + i);
     if (g.b_sums != nullptr && i == 0) add_column_sums(tokens, wide, b, g.b_stride, g.b_sums + j);
   }
@@ -320,7 +324,8 @@ void add_part(const WeightGradient& g, std::int64_t i, std::int64_t j, float* pa
 void weight_gradient_fp32(const WeightGradient& g) {
   const TileSize size = tile_size(g.p, g.q);
   const PackedFloats floats = packed_floats(g.rows, g.p, g.q);
-  // Of all threads on the calling one's stack: which of them get tasks differs from call to call, what is charged must not.
+  // The buffers of all threads are on the calling thread's stack: which threads get tasks differs from call to call,
+  // but the memory that is charged must not.
   Scratch scratch;
   auto* const packed = scratch.take<float>(thread_count() * floats.both());
   const std::int64_t across = ceil_div(g.q, size.wide);

@@ -1,6 +1,6 @@
-// Products of our own on words of packed weights (word_product.h). The library's run as fast on operands in the caches
-// nearest to the core; ours also when they come from farther away, their sums are finished while they are in the
-// first-level cache, and any number of rows reads the same packed weights with the same bits.
+// Our own products on packed words of weights (word_product.h). The library's products are as fast if the operands are
+// in the first caches. Ours are also fast if the operands come from farther away, their sums are finished while they
+// are in the first-level cache, and any number of rows uses the same packed weights with the same bits.
 #include <algorithm>
 
 #include "etc_core/base/cpu_features.h"
@@ -33,16 +33,16 @@ class WordKernel final : public ReducedKernel {
   WordKernel(const WordProducts& products, ComputeType compute, std::int64_t n, std::int64_t k)
       : products_(products), compute_(compute), n_(n), k_(k) {}
 
-  // The tile configuration is per thread state of the processor: once per task, not once per product.
+  // The tile configuration is processor state of the thread; it is set once per task, not once per product.
   void begin() const override { products_.begin(); }
   void end() const override { products_.end(); }
 
-  // An odd number of cache lines: neighbouring rows then fall into different sets of the first-level cache.
+  // An odd number of cache lines, so that adjacent rows map to different sets of the first-level cache.
   std::int64_t row_bytes() const override { return (steps() | 1) * kWordRowBytes; }
   std::int64_t group_cols() const override { return products_.layout.cols(); }
-  // The last group is padded with zero columns: its blocks are read as a whole.
+  // The last group is padded with zero columns: blocks are always read as a whole.
   std::int64_t packed_bytes() const override { return ceil_div(n_, group_cols()) * group_bytes(); }
-  std::int64_t scratch_bytes(std::int64_t) const override { return 0; }  // the sums live in registers
+  std::int64_t scratch_bytes(std::int64_t) const override { return 0; }  // the sums are kept in registers
 
   void pack(const void* w, void* packed) const override {
     if (compute_ == ComputeType::bf16) {
@@ -60,7 +60,7 @@ class WordKernel final : public ReducedKernel {
   }
 
  private:
-  // How many times 64 bytes of k there are: 32 bf16 numbers or 64 bytes each; zeros fill the last one.
+  // The number of steps of 64 bytes of k, 32 bf16 numbers or 64 bytes each; the last one is padded with zeros.
   std::int64_t steps() const { return ceil_div(k_ * (compute_ == ComputeType::bf16 ? 2 : 1), kWordRowBytes); }
   std::int64_t group_bytes() const { return steps() * products_.layout.blocks * kWordBlockBytes; }
 

@@ -1,8 +1,8 @@
-// Weights in words (word_product.h): the instructions add the products within a word.
+// Packs weights in words (word_product.h); the instructions add the products within a word.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/word_pack_cpu.cpp"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, which includes this file once per instruction set.
+// After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 
 #include "etc_core/ops/cpu/word_product.h"
@@ -13,14 +13,14 @@ namespace etc::ops::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kRows neighbouring rows of 16 numbers as 16 words: word c has the rows' numbers of column c.
+// Interleaves kRows adjacent rows of 16 numbers to 16 words: word c holds the rows' numbers of column c.
 template <typename T, int kRows>
 void weave(const T* const (&rows)[kRows], T* to) {
   const hn::CappedTag<std::uint32_t, kWordCols> words;
   const hn::Rebind<T, decltype(words)> numbers;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(words));
   for (std::int64_t c = 0; c < kWordCols; c += lanes) {
-    // Little-endian words: row r goes r numbers above the lowest bits.
+    // Little-endian words: the number of row r is shifted left by r numbers.
     auto word = hn::PromoteTo(words, hn::LoadU(numbers, rows[0] + c));
     for (int r = 1; r < kRows; ++r) {
       const auto next = hn::PromoteTo(words, hn::LoadU(numbers, rows[r] + c));
@@ -30,7 +30,7 @@ void weave(const T* const (&rows)[kRows], T* to) {
   }
 }
 
-// 16 words of k, from a row on, by up to 16 of the `width` columns that begin at w; width may be 0.
+// 16 words of k from first_row on, by up to 16 of the `width` columns that begin at w; width may be 0.
 template <typename T>
 struct BlockOf {
   const T* w;  // [k, n] from the block's first column on
@@ -41,8 +41,8 @@ template <typename T>
 void pack_block(const BlockOf<T>& of, std::int64_t word_bytes, T* block) {
   const auto [w, k, n, first, width] = of;
   constexpr int kPerWord = 4 / sizeof(T);    // 2 of bf16, 4 of int8
-  static constexpr T zeros[kWordCols] = {};  // stands for a row beyond k
-  T some[kPerWord][kWordCols] = {};          // rows of fewer than 16 columns, zeros behind them
+  static constexpr T zeros[kWordCols] = {};  // used for rows beyond k
+  T some[kPerWord][kWordCols] = {};          // rows of fewer than 16 columns, padded with zeros
   for (std::int64_t word = 0; word < kWordRows; ++word, block += word_bytes / static_cast<std::int64_t>(sizeof(T))) {
     const T* rows[kPerWord];  // of 16 numbers each, which share a word
     for (int r = 0; r < kPerWord; ++r) {

@@ -4,8 +4,8 @@
 //  16 rows [ x: tile 4 ]  ·  k [ W: tile 6 | tile 7 ]   +=   16 rows [ y: tile 0 | tile 1 ]
 //  16 rows [ x: tile 5 ]                                     16 rows [ y: tile 2 | tile 3 ]
 //
-// The tile numbers are part of the instructions, hence the templates. As in sparse/cpu/bf16_tiles_amx.cpp nothing else
-// is computed here: the compiler does not know that a tile load reads memory.
+// Tile numbers are encoded in the instructions, hence the templates. As in sparse/cpu/bf16_tiles_amx.cpp nothing else
+// is computed in this file, because the compiler does not know that a tile load reads memory.
 #if defined(__x86_64__)
 
 #include "etc_core/ops/cpu/word_product.h"
@@ -23,8 +23,8 @@ namespace etc::ops::cpu {
 namespace {
 
 // One group of columns: x [32 or 16, k] times weights [steps][2][16 x 64 bytes] into y [32 or 16, 32], rows of y 128
-// bytes apart. kBoth: 32 rows. The four sums never leave the tile registers between the steps; with 16 rows tiles 2, 3
-// and 5 are not touched, so that the last rows of a matrix cost half.
+// bytes apart. kBoth: 32 rows. The four sums stay in the tile registers between the steps. With 16 rows, tiles 2, 3 and
+// 5 are not used, so that the last rows of a matrix cost half.
 template <ComputeType kType, bool kBoth>
 void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
   constexpr std::int64_t kYRowBytes = 2 * kWordRowBytes;  // 32 sums of 4 bytes
@@ -63,14 +63,14 @@ void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::
   }
 }
 
-// All rows of y for one group of columns. Only a group of exactly 32 columns is as wide as y's rows; the tiles of
-// others go into a buffer, from which the columns that exist are copied.
+// All rows of y for one group of columns. Only a group of exactly 32 columns is as wide as y's rows. The tiles of
+// narrower groups are stored in a buffer, from which the existing columns are copied.
 template <ComputeType kType>
 void multiply(const WordProduct& p) {
   constexpr std::int64_t kNumber = 4, kCols = kAmxWords.cols(), kGroupRow = kCols * kNumber;  // bytes of y
   const std::int64_t y_row = p.cols * kNumber;
   const auto* weights = static_cast<const char*>(p.weights);
-  alignas(64) char group[2 * kWordRows * kGroupRow];  // [32, 32] of 4 bytes, where there are fewer columns
+  alignas(64) char group[2 * kWordRows * kGroupRow];  // [32, 32] of 4 bytes, used for fewer columns
   for (std::int64_t row = 0; row < p.m; row += 2 * kWordRows) {
     const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
     char* y = static_cast<char*>(p.y) + row * y_row;
@@ -88,7 +88,7 @@ void multiply(const WordProduct& p) {
   }
 }
 
-// Calls of begin_amx() without their end_amx(): the inner ones of a nest must not reset tiles that are in use.
+// The nesting depth of begin_amx(): inner calls must not reset tiles that are in use.
 thread_local int depth = 0;
 
 }  // namespace

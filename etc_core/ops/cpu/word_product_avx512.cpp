@@ -1,4 +1,5 @@
-// Dot products of vectors (word_product.h). Nothing else is here: this file is compiled for processors with AVX-512.
+// Dot products of vectors (word_product.h). This file contains nothing else, because it is compiled for processors with
+// AVX-512.
 //
 //            k: a word                 48 columns                      48 columns
 //   8 rows [ x: a broadcast each ]  ·  [ W: 3 vectors ]  +=   8 rows [ y: 3 registers each ]
@@ -32,7 +33,7 @@ inline __m512i add_products(__m512i sum, __m512i x, __m512i w) {
 }
 
 // 8 rows by 48 columns.   x [8, steps·64 bytes], rows row_bytes apart; y [8, 48]
-// Loops over rows and vectors are unrolled by request: only then GCC 12 keeps the sums in registers.
+// Pragmas unroll the loops over rows and vectors; otherwise GCC 12 does not keep the sums in registers.
 template <bool kBytes>
 inline void sum_tile(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
   __m512i sum[kRows][kVectors];
@@ -61,15 +62,15 @@ inline void sum_tile(const char* x, std::int64_t row_bytes, const char* weights,
   }
 }
 
-// Asks for 8 rows of `bytes` bytes, to be written.
+// Prefetches 8 rows of `bytes` bytes for writing.
 inline void ask_for_rows(const char* row, std::int64_t row_bytes, std::int64_t bytes) {
   for (int r = 0; r < kRows; ++r, row += row_bytes) {
     for (std::int64_t at = 0; at < bytes; at += kWordRowBytes) __builtin_prefetch(row + at, 1, 3);
   }
 }
 
-// All rows of y. Only a group of exactly 48 columns is as wide as a tile; tiles of others go into a buffer, from which
-// the columns that exist are copied.
+// All rows of y. Only a group of exactly 48 columns is as wide as a tile. Tiles of narrower groups are stored in a
+// buffer, from which the existing columns are copied.
 template <bool kBytes>
 void multiply(const WordProduct& p) {
   const std::int64_t y_row = p.cols * 4;

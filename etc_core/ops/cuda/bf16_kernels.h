@@ -1,5 +1,5 @@
-// Kernels on arrays of bf16 whose elements know nothing of each other: a thread takes a word, two neighbouring numbers,
-// computes in fp32 and rounds as it writes.
+// Element-wise kernels on arrays of bf16. A thread takes a word (two adjacent numbers), computes in fp32 and rounds as
+// it writes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Softmax cross-entropy, one group a block, in double as on the CPU. Targets were checked on the host.
+// Softmax cross-entropy, one group per block, in double as on the CPU. Targets were checked on the host.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct CrossEntropyKernel : simt::BlockOf<128> {
     const auto shared = arena.take<double>(kThreads);  // [threads] for all sums and the maximum, in turn
     const std::int64_t group = simt::block_x();
     const std::int64_t begin = simt::load(p.offsets, group), end = simt::load(p.offsets, group + 1);
-    // A thread takes elements first, first + kThreads, … of the group: neighbours read neighbouring logits.
+    // A thread takes elements first, first + kThreads, … of the group, so adjacent threads read adjacent logits.
     const std::int64_t first = begin + simt::thread_index();
     const std::int32_t index = p.target_index.size == 0 ? 0 : simt::load(p.target_index, group);
 
-    // Pass 1: how many count, the largest, the targets' sum.
+    // Pass 1: the number of counted elements, their maximum, the sum of the targets.
     double counted = 0, largest = -static_cast<double>(simt::infinity()), targets = 0;
     for (std::int64_t i = first; i < end; i += kThreads) {
       if (!counts(p, i)) continue;
@@ -41,7 +41,7 @@ struct CrossEntropyKernel : simt::BlockOf<128> {
     counted = block_sum<kThreads>(counted, shared);
     largest = block_max<kThreads>(largest, shared);
     targets = p.target.size > 0 ? block_sum<kThreads>(targets, shared) : 1;
-    // Nothing to learn here. No early return: all threads of the block must reach the barriers in block_sum().
+    // The group has no loss. No early return: all threads of the block must reach the barriers in block_sum().
     const bool idle = index == -1 || counted == 0;
 
     // Pass 2: log-sum-exp.
@@ -52,7 +52,8 @@ struct CrossEntropyKernel : simt::BlockOf<128> {
     sum = block_sum<kThreads>(sum, shared);
     const double lse = idle ? 0 : largest + simt::log(sum);
 
-    // Pass 3: loss = sum t (lse - z), dz = scale (p sum t - t). A logit is read before its gradient may replace it.
+    // Pass 3: loss = sum t (lse - z), dz = scale (p sum t - t). Each logit is read before its gradient may overwrite
+    // it.
     const double spread = idle ? 0 : p.label_smoothing / counted;
     double loss = 0;
     for (std::int64_t i = first; i < end; i += kThreads) {

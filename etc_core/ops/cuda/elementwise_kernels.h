@@ -1,5 +1,5 @@
-// Kernels whose elements know nothing of each other, and the sum of squares. A thread takes one element; sums are of
-// fixed blocks of elements, in a fixed order.
+// Element-wise kernels, and the sum of squares. A thread takes one element; sums run over fixed blocks of elements in a
+// fixed order.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace etc::ops::cuda {
 
-// Of a launch's blocks, which cover all elements; threads of the last one that have no element return at once.
+// Threads per block. The blocks cover all elements; threads of the last block that have no element return at once.
 inline constexpr int kElementThreads = 256;
-inline constexpr std::int64_t kSumElements = 1 << 14;  // of one block's sum
+inline constexpr std::int64_t kSumElements = 1 << 14;  // elements of one block's sum
 
-// y = a + b, a + s·b or s·a; axpy's two roundings are the CPU's, so nvcc must not fuse them (simt::add,
+// y = a + b, a + s·b or s·a; axpy rounds twice like the CPU, so nvcc must not fuse the operations (simt::add,
 // simt::multiply).
 struct ElementwiseKernel : simt::BlockOf<kElementThreads> {
   using Params = ElementwiseParams;
@@ -48,7 +48,7 @@ struct ActivationKernel : simt::BlockOf<kElementThreads> {
     return x;
   }
 
-  // Phi(x), the normal distribution's: activation-inl.h says by which formula. 0 or 1 beyond kFar.
+  // Phi(x), the cumulative normal distribution, by the formula in activation-inl.h. 0 or 1 beyond kFar.
   static constexpr float kFar = 20.0f;
   static ETC_DEVICE float exp(float x) { return simt::exp2(1.4426950408889634f * x); }
   static ETC_DEVICE float phi(float x) {
@@ -69,7 +69,7 @@ struct ActivationKernel : simt::BlockOf<kElementThreads> {
   }
 
   // act'(x). With t = tanh(u): gelu' = (1 + t)/2 + x/2 (1 − t²) u', u' = sqrt(2/pi) (1 + 3·0.044715 x²). relu'(0) = 0;
-  // nan stays nan but under relu.
+  // nan stays nan, except for relu.
   static ETC_DEVICE float slope(Activation activation, float x) {
     constexpr float kRoot = 0.7978845608f, kCube = 0.044715f;
     if (activation == Activation::relu) return x > 0.0f ? 1.0f : 0.0f;  // 0 for nan, as on the CPU
@@ -116,7 +116,7 @@ struct SumOfSquaresKernel : simt::BlockOf<kElementThreads> {
   }
 };
 
-// y = x + alpha·branch; both roundings are the CPU's, as of axpy.
+// y = x + alpha·branch, rounded twice like axpy.
 struct ScaledSumKernel : simt::BlockOf<kElementThreads> {
   using Params = ScaledSumParams;
   static const char* name() { return "scaled sum"; }
@@ -129,8 +129,8 @@ struct ScaledSumKernel : simt::BlockOf<kElementThreads> {
   }
 };
 
-// Of a block's kSumElements elements: dbranch = alpha·dy, and the sum of dy·branch to partial, in double. A thread reads
-// an element of dy and branch before it writes the same one of dbranch, which may be either.
+// For a block's kSumElements elements: dbranch = alpha·dy, and partial = the sum of dy·branch, in double. A thread
+// reads an element of dy and branch before it writes the same element of dbranch, which may be either array.
 struct ScaledSumBackwardKernel : simt::BlockOf<kElementThreads> {
   using Params = ScaledSumBackwardParams;
   static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
@@ -153,7 +153,7 @@ struct ScaledSumBackwardKernel : simt::BlockOf<kElementThreads> {
   }
 };
 
-// dalpha += partial, in the order of the blocks: there are few, so one thread adds them.
+// dalpha += partial, in the order of the blocks. There are few blocks, so one thread adds them.
 struct ScaledSumAlphaKernel : simt::BlockOf<32> {
   using Params = ScaledSumBackwardParams;
   static const char* name() { return "scaled sum alpha"; }
@@ -166,7 +166,7 @@ struct ScaledSumAlphaKernel : simt::BlockOf<32> {
   }
 };
 
-// dalpha_j += Σ dy·branch over the rows of column j, which is a block's: columns are few and rows many.
+// dalpha_j += Σ dy·branch over the rows of column j. One block per column, since there are few columns and many rows.
 struct ScaledSumColumnKernel : simt::BlockOf<kElementThreads> {
   using Params = ScaledSumBackwardParams;
   static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
@@ -186,8 +186,8 @@ struct ScaledSumColumnKernel : simt::BlockOf<kElementThreads> {
   }
 };
 
-// y = base + dropout(a): a block takes one row, because a row has one stream of random numbers; a thread takes every
-// 128th column. y may be a or base: a thread reads an element before it writes the same one.
+// y = base + dropout(a): a block takes one row, because a row has its own stream of random numbers; a thread takes
+// every 128th column. y may be a or base, because a thread reads an element before it writes the same one.
 struct DropoutAddKernel : simt::BlockOf<128> {
   using Params = DropoutAddParams;
   static const char* name() { return "dropout and sum"; }

@@ -1,4 +1,4 @@
-// Embeddings on CUDA. Ids come from the batch, on the host, where they were checked.
+// Embeddings on CUDA. The ids are part of the batch on the host, where they were checked.
 #include "etc_core/ops/embedding.h"
 
 #include "etc_core/base/cuda/device_array.h"
@@ -42,7 +42,7 @@ void embedding_backward(const EmbeddingBackward& args) {
   simt::copy_to_device(ids.data, args.ids, bytes);
   EmbeddingBackwardParams params;
   params.cols = args.cols;
-  // How many distinct ids there are decides the size of the launch: here the host waits for the device.
+  // The size of the launch depends on the number of distinct ids, so the host waits for the device here.
   params.distinct = sort_ids(ids, args.limit, tokens, first, simt::stream());
   params.de = span(args.de, args.rows * args.cols);  // [M, H]
   params.ids = simt::read_only(ids);

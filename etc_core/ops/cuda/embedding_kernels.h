@@ -9,14 +9,14 @@
 namespace etc::ops::cuda {
 
 inline constexpr int kEmbeddingThreads = 128;
-inline constexpr int kEmbeddingSum = 64;  // tokens summed before they are added to the total: keeps long sums accurate
+inline constexpr int kEmbeddingSum = 64;  // tokens summed before they are added to the total, for accuracy
 
 // e = base + tokens + segments + positions + adder, those that exist: a block takes one row.
 struct EmbeddingKernel : simt::BlockOf<kEmbeddingThreads> {
   using Params = EmbeddingParams;
   static const char* name() { return "embedding"; }
 
-  // A sum that has a first term: adding to zero would turn -0 into 0.
+  // A sum that starts with its first term, because adding to zero would turn -0 into 0.
   struct Sum {
     float value = 0.0f;
     bool any = false;
@@ -26,7 +26,7 @@ struct EmbeddingKernel : simt::BlockOf<kEmbeddingThreads> {
     }
   };
 
-  // Adds the element of one table's row, if the table is there and the id is one of its rows.
+  // Adds the element of one table's row, if the table is present and the id is within it.
   static ETC_DEVICE void add_row(const EmbeddingTable& term, std::int64_t row, std::int64_t column, std::int64_t cols,
                                  Sum& sum) {
     if (term.table.size == 0) return;
@@ -36,7 +36,7 @@ struct EmbeddingKernel : simt::BlockOf<kEmbeddingThreads> {
 
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t row = simt::block_x();
-    // The order of the terms is the CPU's. All threads of a block read the same three ids: one broadcast each.
+    // The order of the terms is the CPU's. All threads of a block read the same three ids, so each read is a broadcast.
     for (std::int64_t column = simt::thread_index(); column < p.cols; column += kThreads) {
       Sum sum;
       if (p.base.size > 0) sum.add(simt::load(p.base, row * p.cols + column));
@@ -50,7 +50,8 @@ struct EmbeddingKernel : simt::BlockOf<kEmbeddingThreads> {
 };
 
 // dtable[id] += the rows of its tokens, in token order: block x is a distinct id, block y a panel of columns, a thread
-// a column. So every element of dtable has one thread that adds to it: no atomics, and token order within an id.
+// a column. So only one thread adds to an element of dtable: no atomics are needed, and tokens of an id are added in
+// order.
 struct EmbeddingBackwardKernel : simt::BlockOf<kEmbeddingThreads> {
   using Params = EmbeddingBackwardParams;
   static const char* name() { return "embedding backward"; }
@@ -61,7 +62,7 @@ struct EmbeddingBackwardKernel : simt::BlockOf<kEmbeddingThreads> {
     const std::int32_t begin = simt::load(p.first, simt::block_x()), end = simt::load(p.first, simt::block_x() + 1);
     const std::int64_t place = simt::load(p.ids, begin) * p.cols + column;
     float total = simt::load(p.dtable, place);
-    // Tokens of this id stand at [begin, end) of `tokens`; a sum of up to 64 of them begins with a value, not with 0.
+    // The tokens of this id are at [begin, end) of `tokens`; a sum of up to 64 of them starts with a value, not with 0.
     for (std::int32_t block = begin; block < end; block += kEmbeddingSum) {
       const std::int32_t last = block + kEmbeddingSum < end ? block + kEmbeddingSum : end;
       float sum = simt::load(p.de, simt::load(p.tokens, block) * p.cols + column);

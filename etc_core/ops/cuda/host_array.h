@@ -1,4 +1,4 @@
-// What operators' host code needs to hand arrays to kernels.
+// Helpers for host code of operators that passes arrays to kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace etc::ops::cuda {
 
 using simt::Span;
 
-// A copy of a host array on the device, for the time of one call; null gives an empty span.
+// A copy of a host array on the device for the duration of one call; null gives an empty span.
 template <typename T>
 class OnDevice {
  public:

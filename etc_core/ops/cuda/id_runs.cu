@@ -1,5 +1,5 @@
-// sort_ids with Thrust: on the device in programs, on Thrust's OpenMP system in tests. Integers only: sums of floats by
-// Thrust depend on the device.
+// sort_ids with Thrust: on the device in programs, on Thrust's OpenMP system in tests. Integers only, because
+// floating-point sums by Thrust depend on the device.
 #include "etc_core/ops/cuda/id_runs.h"
 
 #include <thrust/binary_search.h>
@@ -21,7 +21,7 @@ struct Clamp {
   __host__ __device__ std::int32_t operator()(std::int32_t id) const { return id < 0 || id > limit ? limit : id; }
 };
 
-// Whether sorted position i begins a distinct id.
+// Whether a distinct id begins at sorted position i.
 struct Begins {
   const std::int32_t* ids;
   __host__ __device__ bool operator()(std::int32_t i) const { return i == 0 || ids[i] != ids[i - 1]; }
@@ -33,9 +33,9 @@ std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, c
                       const simt::Span<std::int32_t>& first, void* stream) {
   return with_thrust("sort_ids", stream, [&](const auto& on) {
     // ids [M], tokens [M], first [M + 1]:
-    //   1. ids outside [0, limit) become `limit`, so that they come last and are cut off by one search
-    //   2. a stable sort by id takes the row numbers 0 … M-1 along: rows stay in order within an id
-    //   3. the positions at which an id differs from the one before it are where the distinct ids begin
+    //   1. ids outside [0, limit) become `limit`, so that they come last and one search finds where they begin
+    //   2. a stable sort by id permutes the row numbers 0 … M-1, which stay in order within an id
+    //   3. a distinct id begins at every position whose id differs from the one before it
     std::int32_t* const end = ids.data + ids.size;
     const auto most = static_cast<std::int32_t>(limit);
     thrust::transform(on, ids.data, end, ids.data, Clamp{most});

@@ -1,4 +1,4 @@
-// Tokens sorted by id, on the device, with Thrust.
+// Sorts tokens by id on the device, with Thrust.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace etc::ops::cuda {
 
-// ids [M] on the device are sorted in place, tokens [M] = the rows they came from, in row order within one id; ids
-// outside [0, limit) come last, as `limit`. first [M + 1] = where each distinct id inside begins, then where they end.
-// Returns how many distinct ids there are.
+// Sorts ids [M] on the device in place; tokens [M] = their original rows, in row order within one id. Ids outside [0,
+// limit) come last, as `limit`. first [M + 1] = the start of each distinct id within [0, limit), then the end of the
+// last one. Returns the number of these distinct ids.
 std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, const simt::Span<std::int32_t>& tokens,
                       const simt::Span<std::int32_t>& first, void* stream);
 

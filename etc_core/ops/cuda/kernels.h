@@ -1,4 +1,4 @@
-// What register_cuda.cpp calls: each file of operators fills its own slots.
+// The functions that register_cuda.cpp calls. Each file of operators fills its own slots.
 #pragma once
 
 namespace etc::ops::cuda {

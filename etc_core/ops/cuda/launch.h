@@ -7,7 +7,8 @@
 
 namespace etc::ops::cuda {
 
-// An overload per kind of parameters. They return when the kernel is on the stream; errors of a kernel are found later.
+// One overload per type of parameters. They return when the kernel has been enqueued on the stream; kernel errors are
+// reported later.
 void launch(const ElementwiseParams& params, void* stream);
 void launch(const ActivationParams& params, void* stream);
 void launch(const AddBf16Params& params, void* stream);

@@ -1,5 +1,5 @@
-// Layer normalisation with the residual sum and dropout before it, one row a block, so what a row's result is depends
-// on that row alone.
+// Layer normalisation with the residual sum and dropout before it, one row per block, so a row's result depends on that
+// row alone.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace etc::ops::cuda {
 
 inline constexpr int kNormThreads = 128;
-// One float per warp of a block: what block_sum() in fp32 asks for.
+// One float per warp of a block, as block_sum() in fp32 requires.
 inline constexpr std::int64_t kNormShared = kNormThreads / 32 * static_cast<std::int64_t>(sizeof(float));
 inline constexpr int kNormRows = 64;  // rows of one partial sum of dgamma, dbeta
 
 // y = (s − mean)·rstd·gamma + beta with s = x + dropout(branch), in three passes over the row. The variance is that of
-// the centred values: E[s²] − E[s]² loses the digits that an epsilon of 1e-12 needs.
+// the centred values: E[s²] − E[s]² would not be accurate enough for an epsilon of 1e-12.
 struct LayerNormKernel : simt::BlockOf<kNormThreads> {
   using Params = LayerNormParams;
   static const char* name() { return "layer norm"; }
@@ -26,7 +26,7 @@ struct LayerNormKernel : simt::BlockOf<kNormThreads> {
     const float cols = static_cast<float>(p.cols);
 
     // Pass 1: the residual sum, kept in `sum` or, until it is overwritten, in y; its mean. A thread reads back only
-    // what it wrote itself.
+    // elements that it wrote itself.
     const Span<float>& kept = p.sum.size == 0 ? p.y : p.sum;
     const bool summed = p.branch.size > 0;
     const RowStream stream = row_stream(p.dropout, row);
@@ -51,7 +51,7 @@ struct LayerNormKernel : simt::BlockOf<kNormThreads> {
     // Every thread of the block has the same sum, so mean and rstd need no broadcast.
     const float rstd = 1.0f / simt::sqrt(block_sum<kThreads>(squares, shared) / cols + p.epsilon);
 
-    // Pass 3: the result. y may hold s until here: a thread reads its own element before it overwrites it.
+    // Pass 3: the result. y may hold s until here; a thread reads its own element before it overwrites it.
     const auto result = [&](std::int64_t c) {
       const float value = summed ? simt::load(kept, base + c) : simt::load(p.x, base + c);
       return simt::fma((value - mean) * rstd, simt::load(p.gamma, c), simt::load(p.beta, c));
@@ -59,7 +59,8 @@ struct LayerNormKernel : simt::BlockOf<kNormThreads> {
     if (p.y_bf16.size == 0) {
       for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) simt::store(p.y, base + c, result(c));
     } else {
-      // Both numbers of a word are one thread's, whoever wrote their sums: block_sum's barriers were in between.
+      // One thread reads both numbers of a word, although other threads may have written them: the barriers of
+      // block_sum were in between.
       for (std::int64_t c = 2 * simt::thread_index(); c < p.cols; c += 2 * kThreads) {
         const float low = result(c), high = result(c + 1);
         simt::store(p.y, base + c, low);
@@ -74,7 +75,7 @@ struct LayerNormKernel : simt::BlockOf<kNormThreads> {
   }
 };
 
-// ds = rstd (g - mean(g) - xhat mean(g xhat)), g = dy gamma; to dx, and through dropout to dbranch.
+// ds = rstd (g - mean(g) - xhat mean(g xhat)), g = dy gamma; written to dx and, through dropout, to dbranch.
 struct LayerNormBackwardKernel : simt::BlockOf<kNormThreads> {
   using Params = LayerNormBackwardParams;
   static const char* name() { return "layer norm backward"; }
@@ -96,10 +97,11 @@ struct LayerNormBackwardKernel : simt::BlockOf<kNormThreads> {
     const float g_sum = block_sum<kThreads>(g_total, shared);
     const float g_mean = p.centred ? g_sum / cols : 0.0f;
     const float gx_mean = block_sum<kThreads>(gx_total, shared) / cols;
-    // Pass 2: ds. g and xhat are computed again: that costs less than keeping them. dx may be dy, element by element.
+    // Pass 2: ds. g and xhat are recomputed, which costs less than storing them. dx may be dy, because each element is
+    // read before it is written.
     const bool pairs = p.dbranch_bf16.size > 0, to_branch = pairs || p.dbranch.size > 0;
     const RowStream stream = to_branch ? row_stream(p.dropout, row) : RowStream{};
-    // Of column c: writes dx, gives the branch's.
+    // For column c: writes dx and returns dbranch.
     const auto gradient = [&](std::int64_t c) {
       const float xhat = (simt::load(p.sum, base + c) - mean) * rstd;
       const float g = simt::load(p.dy, base + c) * simt::load(p.gamma, c);
@@ -121,8 +123,8 @@ struct LayerNormBackwardKernel : simt::BlockOf<kNormThreads> {
   }
 };
 
-// Partial sums of dgamma and dbeta: block x is kNormRows rows, block y a panel of columns, a thread a column,
-// so that neighbouring threads read neighbouring numbers of a row.
+// Partial sums of dgamma and dbeta: block x is kNormRows rows, block y a panel of columns, a thread a column, so that
+// adjacent threads read adjacent numbers of a row.
 struct LayerNormPartialKernel : simt::BlockOf<kNormThreads> {
   using Params = LayerNormTablesParams;
   static const char* name() { return "layer norm partial sums"; }

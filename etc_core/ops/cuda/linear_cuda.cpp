@@ -1,4 +1,4 @@
-// Dense layers on CUDA: which product computes what, and what is done around it.
+// Dense layers on CUDA: their products, and the kernels before and after them.
 #include <vector>
 
 #include "etc_core/base/cuda/device_array.h"
@@ -15,7 +15,7 @@ namespace etc::ops::cuda {
 
 namespace {
 
-// Rows of bf16 begin at multiples of 16 bytes: what the library's fastest kernels ask for.
+// Rows of bf16 begin at multiples of 16 bytes, as the library's fastest kernels require.
 std::int64_t bf16_stride(std::int64_t cols) {
   return round_up(cols, 8);
 }
@@ -34,7 +34,7 @@ Bytes rounded(const float* from, std::int64_t rows, std::int64_t cols, std::int6
   return bytes;
 }
 
-// The packed form is [in, out] whatever the layout was; in bf16 with the rows of rounded().
+// The packed form is [in, out] whatever the layout was; in bf16 the rows are padded as by rounded().
 void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
   if (packed.compute == ComputeType::int8) {
     fail("pack_weights", "cuda: expected fp32 or bf16, got int8 (--device cpu offers it)");
@@ -48,7 +48,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
     }
     weight = turned.data();
   }
-  // In bf16 the fp32 matrix is on the device only until it is rounded there.
+  // In bf16 the fp32 matrix stays on the device only until it has been rounded.
   Bytes matrix = simt::device_bytes(bytes, purpose);  // [in, out]
   simt::copy_to_device(matrix.data(), weight, bytes);
   packed.bytes = packed.compute == ComputeType::fp32
@@ -56,7 +56,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
                      : rounded(static_cast<const float*>(matrix.data()), in, out, out, purpose);
 }
 
-// Bias and activation as a kernel of their own, in place on y [rows, out] in fp32, for what the library does not fuse.
+// Bias and activation in a separate kernel, in place on y [rows, out] in fp32, where the library does not fuse them.
 void finish_rows(const LinearForward& a) {
   launch(FinishRowsParams{.rows = a.rows,
                           .cols = a.out,
@@ -68,14 +68,15 @@ void finish_rows(const LinearForward& a) {
          simt::stream());
 }
 
-// A matrix of a call, in one of two types.
+// A matrix of a call, in fp32 or bf16.
 struct Given {
   const float* fp32;
   const Bf16* bf16;
   std::int64_t stride;
 };
 
-// A matrix [rows, cols] as a factor of products in `compute`: as it is, or a rounded copy that goes with this.
+// A matrix [rows, cols] as a factor of products in `compute`: the caller's matrix, or a rounded copy owned by this
+// object.
 class Operand {
  public:
   Operand(ComputeType compute, const Given& from, std::int64_t rows, std::int64_t cols) {
@@ -93,17 +94,18 @@ class Operand {
   Factor transposed() const { return {.data = data_, .stride = stride_, .transposed = true}; }
 
  private:
-  Bytes copy_;           // [rows, bf16_stride(cols)] in bf16; empty where the caller's is taken
+  Bytes copy_;           // [rows, bf16_stride(cols)] in bf16; empty if the caller's matrix is used
   const void* data_;     // copy_'s, or the caller's
   std::int64_t stride_;  // in numbers
 };
 
-// W as it is stored.
+// W in its stored layout.
 Operand weight_operand(ComputeType compute, const float* weight, std::int64_t in, std::int64_t out, bool turned) {
   return turned ? Operand(compute, {weight, nullptr, in}, out, in) : Operand(compute, {weight, nullptr, out}, in, out);
 }
 
-// The rest of multiply_and_finish() for y in bf16: bias in bf16, too, since the library adds no other to such a result.
+// The rest of multiply_and_finish() for y in bf16. The bias is rounded to bf16, too: the library requires it for bf16
+// results.
 void multiply_to_bf16(const LinearForward& a, Product product) {
   Bytes bias;  // [out]
   if (a.bias != nullptr) bias = rounded(a.bias, 1, a.out, a.out, Purpose::scratch);
@@ -113,7 +115,7 @@ void multiply_to_bf16(const LinearForward& a, Product product) {
   product.gelu = a.activation == Activation::gelu;
   product.c = a.y_bf16;
   if (fused) product.pre_activation = a.pre_activation_bf16;
-  // Other activations are a pass of their own, from z where it is kept.
+  // Other activations are a separate pass, which reads z if it is kept.
   const bool kept = !fused && a.pre_activation_bf16 != nullptr;
   if (kept) {
     product.c = a.pre_activation_bf16;
@@ -127,7 +129,7 @@ void multiply_to_bf16(const LinearForward& a, Product product) {
   launch(ActivationBf16Params{a.activation, words(z, size), {}, words(a.y_bf16, size)}, simt::stream());
 }
 
-// y = act(x·W + b) with W [in, out] as a factor that is ready.
+// y = act(x·W + b) with W [in, out] prepared as a factor.
 void multiply_and_finish(const LinearForward& a, ComputeType compute, const Factor& weight) {
   const Operand x(compute, {a.x, a.x_bf16, a.x_stride}, a.rows, a.in);  // [rows, in]
   Product product;
@@ -140,7 +142,8 @@ void multiply_and_finish(const LinearForward& a, ComputeType compute, const Fact
   product.c = a.y;
   product.c_stride = a.y_stride;
   if (a.y_bf16 != nullptr) return multiply_to_bf16(a, product);
-  // The library finishes linear and gelu layers itself; where its rules do not fit, a kernel of ours does.
+  // The library fuses the epilogue of linear and gelu layers; where its alignment rules are not met, our own kernel
+  // computes it.
   const bool fused_gelu = a.activation == Activation::gelu && (a.pre_activation == nullptr || a.out % 8 == 0);
   if (a.activation == Activation::linear || fused_gelu) {
     product.bias = a.bias;

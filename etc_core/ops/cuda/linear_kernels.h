@@ -1,5 +1,5 @@
-// What dense layers need around the library's product: operands in bf16, bias and activation where the library does
-// not fuse them, column sums in a fixed order.
+// Kernels of dense layers around the library's product: rounding of operands to bf16, bias and activation where the
+// library does not fuse them, column sums in a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 
 namespace etc::ops::cuda {
 
-inline constexpr int kColumnThreads = 128;  // four warps, each on a stretch of 128 bytes of a row of floats
-inline constexpr int kColumnRows = 64;      // of one partial sum
+inline constexpr int kColumnThreads = 128;  // four warps, each reads 128 consecutive bytes of a row of floats
+inline constexpr int kColumnRows = 64;      // rows of one partial sum
 
-// y = act(y + bias), keeping y + bias in z if wanted: block x is a row, block y a panel of columns, a thread a column.
+// y = act(y + bias), storing y + bias in z if requested: block x is a row, block y a panel of columns, a thread a
+// column.
 struct FinishRowsKernel : simt::BlockOf<kColumnThreads> {
   using Params = FinishRowsParams;
   static const char* name() { return "bias and activation"; }
@@ -26,8 +27,8 @@ struct FinishRowsKernel : simt::BlockOf<kColumnThreads> {
   }
 };
 
-// Rows as bf16, padded with zeros to a width: a thread takes two neighbouring numbers of block x's row and writes them
-// as one word: half as many stores.
+// Rows as bf16, padded with zeros to a width: a thread takes two adjacent numbers of block x's row and writes them as
+// one word, which halves the stores.
 struct RoundRowsKernel : simt::BlockOf<kColumnThreads> {
   using Params = RoundRowsParams;
   static const char* name() { return "rows to bf16"; }
@@ -45,7 +46,7 @@ struct RoundRowsKernel : simt::BlockOf<kColumnThreads> {
   }
 };
 
-// Rows of words, filled up with rows of zeros: block x is a row, block y a panel of columns, a thread a column.
+// Copies rows of words and appends rows of zeros: block x is a row, block y a panel of columns, a thread a column.
 struct CopyRowsKernel : simt::BlockOf<kColumnThreads> {
   using Params = CopyRowsParams;
   static const char* name() { return "copy of rows"; }
@@ -73,7 +74,7 @@ struct ColumnPartialKernel : simt::BlockOf<kColumnThreads> {
     if (p.x.size > 0) {
       for (std::int64_t row = first; row < end; ++row) sum += simt::load(p.x, row * p.stride + column);
     } else {
-      // Neighbours share a word.
+      // Two adjacent numbers share a word.
       for (std::int64_t row = first; row < end; ++row) {
         const std::uint32_t pair = simt::load(p.x_bf16, (row * p.stride + column) / 2);
         sum += column % 2 == 0 ? simt::low_bf16(pair) : simt::high_bf16(pair);
@@ -83,8 +84,8 @@ struct ColumnPartialKernel : simt::BlockOf<kColumnThreads> {
   }
 };
 
-// sums [cols] += partial [blocks, cols], in the order of the blocks: a thread takes a column. The two steps together
-// make a sum whose order depends on the number of rows alone.
+// sums [cols] += partial [blocks, cols], in the order of the blocks: a thread takes a column. The order of the two-step
+// sum depends on the number of rows alone.
 struct ColumnSumKernel : simt::BlockOf<kColumnThreads> {
   using Params = ColumnSumParams;
   static const char* name() { return "column sums"; }

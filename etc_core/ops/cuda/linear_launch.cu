@@ -1,5 +1,5 @@
-// Launches of the kernels around dense products. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}; x,
-// which may be up to 2^31, counts rows, y (up to 65,535) panels of kColumnThreads columns.
+// Launches of the kernels around dense products. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}; x
+// (up to 2^31) counts rows, y (up to 65,535) panels of kColumnThreads columns.
 #include "etc_core/base/integers.h"
 #include "etc_core/ops/cuda/launch.h"
 #include "etc_core/ops/cuda/linear_kernels.h"
@@ -23,7 +23,7 @@ std::int64_t column_blocks(std::int64_t rows) {
 }
 
 void launch(const ColumnSumParams& params, void* stream) {
-  // The second kernel begins when the first has ended: they are on one stream.
+  // The second kernel starts after the first has finished, because both are on one stream.
   const std::int64_t panels = ceil_div(params.cols, kColumnThreads);
   simt::launch<ColumnPartialKernel>({column_blocks(params.rows), panels, 1, 0}, params, stream);
   simt::launch<ColumnSumKernel>({panels, 1, 1, 0}, params, stream);

@@ -1,6 +1,6 @@
-// What the kernels are given. Contracts are with the operators (etc_core/ops/*.h).
+// Parameters of the kernels. The contracts are documented with the operators (etc_core/ops/*.h).
 //
-// C++17: host and device read this header.
+// C++17: host and device code include this header.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ struct RoundRowsParams {
   Span<std::uint32_t> to;  // [rows, width/2] two numbers a word
 };
 
-// to [rows, cols] = from [from_rows, cols], rows of zeros behind them; words of whatever meaning.
+// to [rows, cols] = from [from_rows, cols], followed by rows of zeros. The words may have any meaning.
 struct CopyRowsParams {
   std::int64_t rows = 0, from_rows = 0, cols = 0, from_stride = 0, to_stride = 0;
   Span<const std::uint32_t> from;  // strides in words
@@ -79,7 +79,7 @@ struct CopyRowsParams {
 
 struct ColumnSumParams {
   std::int64_t rows = 0, cols = 0, stride = 0;
-  Span<const float> x;               // [rows, cols], rows `stride` apart; or empty and:
+  Span<const float> x;               // [rows, cols], rows `stride` apart; empty if x_bf16 is set
   Span<const std::uint32_t> x_bf16;  // the same in bf16, two numbers a word
   Span<float> partial;               // [blocks, cols]
   Span<float> sums;                  // [cols] +=
@@ -96,7 +96,7 @@ struct ScaledSumParams {
   Span<float> y;                       // [size]
 };
 
-// dbranch = alpha·dy, and the sums over fixed blocks of elements of dy·branch, added in order.
+// dbranch = alpha·dy, and the sums of dy·branch over fixed blocks of elements, added in order.
 struct ScaledSumBackwardParams {
   Span<const float> dy, branch, alpha;  // [size], [size], [alphas]
   Span<float> dbranch;                  // [size] or empty
@@ -117,8 +117,8 @@ struct LayerNormParams {
   Span<float> y, sum, mean, rstd;            // [M, H], [M, H], [M], [M]; all but y may be empty
   Span<std::uint32_t> y_bf16;                // [M, H/2] two numbers a word; may be empty
   DropoutRows dropout;
-  float epsilon = 0;    // of NormStatistics, whose header device code cannot read
-  bool centred = true;  // likewise
+  float epsilon = 0;    // as in NormStatistics, whose header device code cannot include
+  bool centred = true;  // as in NormStatistics
 };
 
 struct LayerNormBackwardParams {
@@ -139,7 +139,7 @@ struct LayerNormTablesParams {
   Span<float> dgamma, dbeta;              // [H] +=
 };
 
-// y = the biases, or of dy drel, dcontent and dposition +=.
+// Forward: y = the biases. Backward: drel, dcontent and dposition += their gradients from dy.
 struct PositionBiasParams {
   std::int64_t rows = 0, heads = 0, head_size = 0;  // R, N, D
   Span<const float> rel, content, position;         // [R, N, D], [N, D] each or empty

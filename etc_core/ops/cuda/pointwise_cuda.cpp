@@ -1,4 +1,4 @@
-// The point-wise operators on CUDA: arguments for the kernels, structure of the batch to the device.
+// The point-wise operators on CUDA: prepare the kernel arguments and copy the structure of the batch to the device.
 #include <vector>
 
 #include "etc_core/base/cuda/device_array.h"
@@ -19,7 +19,7 @@ namespace etc::ops::cuda {
 
 namespace {
 
-// The streams of a call's examples: offsets [B+1] and keys [B] on the device. Keys are made on the host, once per
+// The streams of a call's examples: offsets [B+1] and keys [B] on the device. Keys are computed on the host, once per
 // example, so that kernels need neither seed nor ordinals.
 class Dropout {
  public:
@@ -50,7 +50,7 @@ void elementwise(Binary kind, float s, const float* a, const float* b, float* y,
 
 double sum_of_squares(const float* x, std::int64_t size) {
   const std::int64_t blocks = sum_blocks(size), bytes = blocks * static_cast<std::int64_t>(sizeof(double));
-  // The device leaves one sum per block; the host adds these few in order. The copy waits for the kernel.
+  // The device computes one sum per block; the host adds these few sums in order. The copy waits for the kernel.
   Bytes memory = simt::device_bytes(bytes, Purpose::scratch);  // [blocks]
   auto* const sums = static_cast<double*>(memory.data());      // on the device
   launch(SumOfSquaresParams{span(x, size), {sums, blocks}}, simt::stream());
@@ -68,7 +68,7 @@ void scaled_sum(const ScaledSumForward& args) {
 }
 
 void scaled_sum_backward(const ScaledSumBackward& args) {
-  // One number's sum is of blocks of elements, a column's is one block's.
+  // A single alpha needs partial sums over blocks of elements; with one alpha per column, one block sums each column.
   const std::int64_t blocks = args.dalpha != nullptr && args.alphas == 1 ? sum_blocks(args.size) : 0;
   Bytes memory = simt::device_bytes(blocks * static_cast<std::int64_t>(sizeof(double)), Purpose::scratch);  // [blocks]
   launch(ScaledSumBackwardParams{.dy = span(args.dy, args.size),
@@ -80,7 +80,7 @@ void scaled_sum_backward(const ScaledSumBackward& args) {
          simt::stream());
 }
 
-// What both directions have in common.
+// The parameters common to both directions.
 template <typename Args>
 PositionBiasParams position_bias_params(const Args& args) {
   const std::int64_t width = args.heads * args.head_size;
@@ -119,7 +119,7 @@ void dropout_add(const DropoutAdd& args) {
          simt::stream());
 }
 
-// One kernel: a block of threads per row. Spans of null pointers are empty, which is how kernels know what is wanted.
+// One kernel, with a block of threads per row. Spans of null pointers are empty; kernels write only the non-empty ones.
 void layer_norm(const LayerNormForward& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
@@ -140,11 +140,12 @@ void layer_norm(const LayerNormForward& args) {
          simt::stream());
 }
 
-// Two kernels for dgamma and dbeta (sums over rows), one for dx and dbranch (a row each); each part only if asked for.
+// Two kernels for dgamma and dbeta (sums over rows), one for dx and dbranch (one block per row); each part runs only if
+// requested.
 void layer_norm_backward(const LayerNormBackward& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
-  // Before dx, which may take dy's place.
+  // Before dx, which may overwrite dy.
   if (args.dgamma != nullptr) {
     const std::int64_t partial = norm_blocks(args.rows) * 2 * args.cols;  // [blocks, 2, H]
     Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
@@ -176,7 +177,7 @@ void layer_norm_backward(const LayerNormBackward& args) {
          simt::stream());
 }
 
-// Targets that are no counted logit of their group, found on the host, where targets lie.
+// Throws an Error if a target is not a counted logit of its group. Checked on the host, where targets lie.
 void check_targets(const CrossEntropy& args) {
   for (std::int64_t k = 0; k < args.groups && args.target_index != nullptr; ++k) {
     const std::int64_t size = args.offsets[k + 1] - args.offsets[k];
@@ -195,7 +196,7 @@ void check_targets(const CrossEntropy& args) {
 void cross_entropy(const CrossEntropy& args) {
   check_targets(args);
   const std::int64_t size = args.offsets[args.groups];
-  // Logits may be a column of a wider matrix: the last one stands (size - 1)·stride behind the first.
+  // Logits may be a column of a wider matrix: the last one is (size - 1)·stride after the first.
   const std::int64_t reach = size == 0 ? 0 : (size - 1) * args.stride + 1;
   const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);   // [K+1]
   const OnDevice<std::uint8_t> counted(args.counted, size);              // [offsets[K]] or none
@@ -214,7 +215,7 @@ void cross_entropy(const CrossEntropy& args) {
          simt::stream());
 }
 
-// Results come to the host together.
+// All results are copied to the host together.
 void vocabulary_softmax(const VocabularySoftmax& args) {
   const OnDevice<std::int32_t> labels(args.labels, args.rows);
   VocabularySoftmaxParams params;
@@ -247,7 +248,7 @@ void vocabulary_softmax(const VocabularySoftmax& args) {
 
 }  // namespace
 
-// The slots whose operators are nothing but a launch are filled with it here.
+// Operators that consist of a single launch are registered here as lambdas.
 void register_pointwise() {
   activation_forward_kernel.fill(Device::cuda, [](Activation activation, const float* x, float* y, std::int64_t size) {
     launch(ActivationParams{activation, span(x, size), {}, span(y, size)}, simt::stream());

@@ -1,5 +1,5 @@
-// Launches of the point-wise kernels. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}. What there may
-// be many of (rows, segments, ids, blocks of elements) counts in x (up to 2^31), panels of columns in y.
+// Launches of the point-wise kernels. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}. x (up to 2^31)
+// counts what may be numerous (rows, segments, ids, blocks of elements), y counts panels of columns.
 #include "etc_core/base/integers.h"
 #include "etc_core/ops/cuda/bf16_kernels.h"
 #include "etc_core/ops/cuda/cross_entropy_kernels.h"
@@ -21,7 +21,7 @@ void launch(const ActivationParams& params, void* stream) {
   simt::launch<ActivationKernel>({ceil_div(params.out.size, kElementThreads), 1, 1, 0}, params, stream);
 }
 
-// A thread takes a word: two numbers.
+// A thread takes a word, which holds two numbers.
 void launch(const AddBf16Params& params, void* stream) {
   simt::launch<AddBf16Kernel>({ceil_div(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
 }
@@ -48,7 +48,7 @@ void launch(const ScaledSumParams& params, void* stream) {
 
 void launch(const ScaledSumBackwardParams& params, void* stream) {
   using Kernel = ScaledSumBackwardKernel;
-  if (params.dalpha.size > 1) {  // first: dbranch may lie where dy does
+  if (params.dalpha.size > 1) {  // before dbranch is written, which may be dy
     using Column = ScaledSumColumnKernel;
     simt::launch<Column>({params.dalpha.size, 1, 1, Column::kShared}, params, stream);
   }
@@ -56,7 +56,7 @@ void launch(const ScaledSumBackwardParams& params, void* stream) {
   if (params.dalpha.size == 1) simt::launch<ScaledSumAlphaKernel>({1, 1, 1, 0}, params, stream);
 }
 
-// A block per row, as for layer norm: a row has its own random stream, mean and variance.
+// One block per row, as for layer norm, because a row has its own random stream, mean and variance.
 void launch(const DropoutAddParams& params, void* stream) {
   simt::launch<DropoutAddKernel>({params.rows, 1, 1, 0}, params, stream);
 }
@@ -74,7 +74,7 @@ std::int64_t norm_blocks(std::int64_t rows) {
 }
 
 void launch(const LayerNormTablesParams& params, void* stream) {
-  // partial [blocks, 2, H], then its sum: two kernels in stream order, so all partial sums are there.
+  // partial [blocks, 2, H], then its sum: two kernels in stream order, so all partial sums are complete.
   const std::int64_t panels = ceil_div(params.cols, kNormThreads);
   simt::launch<LayerNormPartialKernel>({norm_blocks(params.rows), panels, 1, 0}, params, stream);
   simt::launch<LayerNormTablesKernel>({panels, 1, 1, 0}, params, stream);
@@ -89,7 +89,7 @@ void launch(const PositionBiasParams& params, void* stream) {
   simt::launch<PositionBiasBackwardKernel>({blocks, 1, 1, 0}, params, stream);
 }
 
-// A block per group: the largest group decides how long the launch takes.
+// One block per group; the largest group determines the duration of the launch.
 void launch(const CrossEntropyParams& params, void* stream) {
   simt::launch<CrossEntropyKernel>({params.groups, 1, 1, CrossEntropyKernel::kShared}, params, stream);
 }

@@ -16,7 +16,7 @@ ETC_DEVICE float bias_difference(const PositionBiasParams& p, std::int64_t c) {
   return position - (p.content.size > 0 ? simt::load(p.content, c) : 0.0f);
 }
 
-// A thread takes one row and head: its components in order.
+// A thread takes one row and head and adds its components in order.
 struct PositionBiasKernel : simt::BlockOf<kPositionBiasThreads> {
   using Params = PositionBiasParams;
   static const char* name() { return "position bias"; }
@@ -33,7 +33,7 @@ struct PositionBiasKernel : simt::BlockOf<kPositionBiasThreads> {
   }
 };
 
-// A thread takes one component through all rows in order: nothing is added by two threads.
+// A thread adds one component over all rows in order, so no two threads add to the same element.
 struct PositionBiasBackwardKernel : simt::BlockOf<kPositionBiasThreads> {
   using Params = PositionBiasParams;
   static const char* name() { return "position bias backward"; }

@@ -1,5 +1,5 @@
-// The one matrix product of the CUDA backend: cuBLASLt's (product_cublas.cpp), and plain loops where the emulator
-// stands in for a device (tests/support/simt). Everything else about dense layers is in linear_cuda.cpp.
+// The one matrix product of the CUDA backend: cuBLASLt (product_cublas.cpp), or plain loops under the emulator
+// (tests/support/simt). Everything else about dense layers is in linear_cuda.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ struct Factor {
   bool transposed = false;  // stored [columns, rows]
 };
 
-// c (= or +=) a·b, and behind it, in the same pass over c:
+// c (= or +=) a·b, with an epilogue in the same pass over c:
 //   z = a·b + bias,   c = z | gelu(z)
-//   a [rows, inner], b [inner, cols]   floats, or both bf16 (their strides then multiples of 8)
-//   c [rows, cols], rows c_stride apart, floats or, beside factors in bf16, bf16 (cols and c_stride then multiples of 8)
+//   a [rows, inner], b [inner, cols]   both fp32, or both bf16 (strides are then multiples of 8)
+//   c [rows, cols], rows c_stride apart, fp32 or, if the factors are bf16, bf16 (cols and
+//                                           c_stride are then multiples of 8)
 //   bias [cols], null: none;   pre_activation [rows, cols] = z, null: not kept;   both of c's type
-// With add there is neither bias nor gelu; pre_activation only with gelu, and cols then a multiple of 8.
+// With add, bias and gelu are not allowed; pre_activation only with gelu, and cols is then a multiple of 8.
 // Sums are in fp32, rounded once where c is bf16. Same bits for equal calls on one device model and library; a row of c
-// may depend on `rows`, since the library chooses by sizes how it sums (row_slices.h: where that must not be).
+// may depend on `rows`, since the library chooses the order of summation by the sizes (row_slices.h avoids that).
 struct Product {
   std::int64_t rows = 0, cols = 0, inner = 0;
   ComputeType compute = ComputeType::fp32;  // of a and b: fp32 or bf16
@@ -35,11 +36,12 @@ struct Product {
   const void* bias = nullptr;
   bool gelu = false;
   void* pre_activation = nullptr;
-  bool whole_sums = false;  // a number of c is one sum by one block, never parts of it that are added
+  bool whole_sums = false;  // each number of c is summed by one block, without split-k
 };
 void multiply(const Product& product);
 
-// The library's working memory, taken by its first product, or here: what NVIDIA advises for compute capability 9.
+// The library's workspace, allocated by its first product or by reserve_product_memory(); the size NVIDIA recommends
+// for compute capability 9.
 inline constexpr std::int64_t kProductWorkspace = 32 << 20;
 void reserve_product_memory();
 

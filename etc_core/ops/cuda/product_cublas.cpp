@@ -1,5 +1,5 @@
-// multiply() with cuBLASLt. The library thinks in columns: a row-major [rows, cols] is its [cols, rows], so it is asked
-// for cᵀ = bᵀ·aᵀ, and a bias of the columns is one of its rows. Has not run on a device yet.
+// multiply() with cuBLASLt. The library is column-major: a row-major [rows, cols] is a column-major [cols, rows], so it
+// computes cᵀ = bᵀ·aᵀ, and a bias of our columns is a bias of its rows. Has not run on a device yet.
 #include <cublasLt.h>
 
 #include <array>
@@ -19,7 +19,7 @@ void check(const char* what, cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) fail("cublasLt", "{}: {}", what, cublasLtGetStatusString(status));
 }
 
-// Handles of the library, given back at the end of the scope.
+// Handles of the library, destroyed at the end of the scope.
 template <typename T, cublasStatus_t (*destroy)(T)>
 struct Destroy {
   void operator()(T handle) const { static_cast<void>(destroy(handle)); }
@@ -40,12 +40,12 @@ cublasLtHandle_t library() {
   return handle;
 }
 
-// None where sums must stay whole.
+// No workspace if sums must not be split.
 std::int64_t workspace_bytes(const Product& p) {
   return p.whole_sums ? 0 : kProductWorkspace;
 }
 
-// Shared by all products: they follow one another on one stream.
+// Shared by all products, which run one after another on one stream.
 void* workspace() {
   static auto* const bytes = new Bytes(kProductWorkspace, Purpose::scratch, Device::cuda);  // as long as the runtime
   return bytes->data();
@@ -60,8 +60,8 @@ cudaDataType_t type_of(ElementType type) {
   return type == ElementType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-// What is computed: sums in fp32, which of the two factors are transposed (they are exchanged, see the top), and what
-// is done behind the product. GELU_AUX keeps the value before gelu, which our backward needs, in c's type.
+// Describes the product: sums in fp32, transposition of the two factors (which are exchanged, see the top of the file),
+// and the epilogue. GELU_AUX stores the value before gelu, which our backward needs, in c's type.
 Description describe(const Product& p) {
   cublasLtMatmulDesc_t made = nullptr;
   check("description", cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -81,7 +81,7 @@ Description describe(const Product& p) {
   set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
   if (p.bias != nullptr) {
     set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-    set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(p.c_type));  // no other is allowed
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(p.c_type));  // no other type is allowed
   }
   return description;
 }
@@ -94,14 +94,14 @@ Layout layout(cudaDataType_t type, std::int64_t rows, std::int64_t cols, std::in
   return Layout(made);
 }
 
-// As it is stored, in columns: `rows` and `cols` are those of the factor of the row-major product.
+// The column-major layout of a factor as it is stored; `rows` and `cols` refer to the row-major factor.
 Layout layout_of(const Factor& factor, ComputeType compute, std::int64_t rows, std::int64_t cols) {
   const cudaDataType_t type = compute == ComputeType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
   return factor.transposed ? layout(type, rows, cols, factor.stride) : layout(type, cols, rows, factor.stride);
 }
 
-// The largest power of two up to 256 that divides the addresses of all rows, `stride` bytes apart: the same whichever
-// row is the first.
+// The largest power of two up to 256 that divides the addresses of all rows, which are `stride` bytes apart; it does
+// not depend on which row is the first.
 std::uint32_t alignment(const void* pointer, std::int64_t stride) {
   std::uint32_t bytes = 256;
   while ((reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(stride)) % bytes != 0) bytes /= 2;
@@ -113,16 +113,17 @@ std::uint32_t alignment(const Factor& factor, ComputeType compute) {
   return alignment(factor.data, factor.stride * bytes);
 }
 
-// Of c [rows, cols].
+// The alignment of c [rows, cols].
 std::uint32_t alignment_of_c(const Product& p) {
   return alignment(p.c, p.c_stride * element_bytes(p.c_type));
 }
 
-// The library's first choice for a call of this shape; asked for once, so that equal calls have equal bits.
+// The library's first choice of algorithm for a call of this shape; queried once and cached, so that equal calls give
+// equal bits.
 const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& description, const Layout& b,
                                       const Layout& a, const Layout& c) {
   using Key = std::array<std::int64_t, 18>;
-  // The key is everything the heuristic looks at: sizes, strides, epilogue, and of the addresses their alignment.
+  // The key contains all inputs of the heuristic: sizes, strides, epilogue and the alignment of addresses.
   static std::map<Key, cublasLtMatmulAlgo_t> chosen;
   const Key key{p.rows,
                 p.cols,
@@ -151,7 +152,7 @@ const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& descr
     check("preference", cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes(p)));
-  // Blocks that share a sum have to meet somewhere: neither in the workspace nor by a reduction.
+  // Splitting a sum between blocks needs a workspace or a reduction; both are excluded.
   if (p.whole_sums) {
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
   }

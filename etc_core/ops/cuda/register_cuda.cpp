@@ -1,4 +1,5 @@
-// Fills the slot of every operator for Device::cuda, memory first: what the kernels take comes from the device's pool.
+// Fills the slot of every operator for Device::cuda. The device's memory is registered first, since kernels allocate
+// from its pool.
 #include "etc_core/ops/cuda/register_cuda.h"
 
 #include "etc_core/base/cuda/runtime.h"
@@ -17,7 +18,8 @@ void register_cuda_ops() {
   cuda::register_update();
 }
 
-// What would otherwise be taken by the first copy and the first product: here, so that a forecast counts it.
+// Allocates what the first copy and the first product would otherwise allocate, so that a forecast of memory includes
+// it.
 void reserve_cuda_memory() {
   simt::reserve_copies();
   cuda::reserve_product_memory();

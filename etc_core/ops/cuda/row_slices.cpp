@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kWord = sizeof(std::uint32_t);  // bytes; rows are copied as words, whatever their number type
 
-// Rows of numbers as rows of words; a row of bf16 has an even number of them, zeros behind the last.
+// Rows of numbers viewed as rows of words; a row of bf16 has an even number of elements, padded with zero.
 struct Rows {
   std::byte* data;
   std::int64_t words, stride;  // of one row, between rows
@@ -32,7 +32,7 @@ Rows rows_of(const void* data, std::int64_t cols, std::int64_t stride, ElementTy
   return {bytes, cols, stride};
 }
 
-// to [rows] = from [count], rows of zeros behind them.
+// to [rows] = from [count], followed by rows of zeros.
 void copy(const Rows& from, std::int64_t count, const Rows& to, std::int64_t rows) {
   launch(CopyRowsParams{.rows = rows,
                         .from_rows = count,
@@ -44,8 +44,8 @@ void copy(const Rows& from, std::int64_t count, const Rows& to, std::int64_t row
          simt::stream());
 }
 
-// Memory for a full slice like `rows`: as far apart, and beginning at the same place within 256 bytes, since the
-// library looks at that when it chooses.
+// Memory for a full slice with the same stride as `rows` and the same alignment within 256 bytes, since the library
+// takes both into account when it chooses an algorithm.
 class Slice {
  public:
   explicit Slice(const Rows& like)
@@ -61,12 +61,12 @@ class Slice {
   Rows rows_;
 };
 
-// Those of a.
+// The rows of a.
 Rows factor_rows(const Product& p) {
   return rows_of(p.a.data, p.inner, p.a.stride, p.compute == ComputeType::bf16 ? ElementType::bf16 : ElementType::fp32);
 }
 
-// The last `count` rows, fewer than a slice, computed as the first ones of a full slice.
+// The last `count` rows, fewer than a slice, computed as the first rows of a full slice.
 void multiply_last(Product p, std::int64_t count) {
   const Rows a = factor_rows(p), c = rows_of(p.c, p.cols, p.c_stride, p.c_type);
   const Slice full_a(a), full_c(c);
@@ -94,7 +94,7 @@ void multiply_rows(const Product& p) {
   const Rows a = factor_rows(p);  // [rows, inner]
   const Rows c = rows_of(p.c, p.cols, p.c_stride, p.c_type);
   Product slice = p;
-  slice.rows = kSliceRows;  // of every call: the library then chooses the same algorithm for all
+  slice.rows = kSliceRows;  // the same for every call, so that the library chooses the same algorithm
   slice.whole_sums = true;
   for (std::int64_t first = 0; first < p.rows; first += kSliceRows) {
     slice.a.data = a.from(first).data;
@@ -105,7 +105,7 @@ void multiply_rows(const Product& p) {
     if (first + kSliceRows <= p.rows) {
       multiply(slice);
     } else {
-      multiply_last(slice, p.rows - first);  // through copies of a, c and z filled up to a whole slice
+      multiply_last(slice, p.rows - first);  // through copies of a, c and z padded to a whole slice
     }
   }
 }

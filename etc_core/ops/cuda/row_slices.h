@@ -1,13 +1,13 @@
-// The product of dense layers, whose rows are tokens, as strictly as the process wants it (ops/determinism.h).
+// The product of dense layers, whose rows are tokens, with the determinism set for the process (ops/determinism.h).
 #pragma once
 
 #include "etc_core/ops/cuda/product.h"
 
 namespace etc::ops::cuda {
 
-// multiply(); under strict as products of slices of kSliceRows rows, the last filled up with rows of zeros, each with
-// sums that are not split. So all products of one layer are one call of the library, the same for any number of rows.
-// p.a must not be transposed. Cost of strict: the last slice's empty rows and up to two copies of its full ones.
+// multiply(); under strict, one product per slice of kSliceRows rows, the last padded with zero rows, none with split
+// sums. So all products of one layer are the same call of the library for any number of rows. p.a must not be
+// transposed. Cost of strict: the padding rows of the last slice and up to two copies of its other rows.
 void multiply_rows(const Product& p);
 
 inline constexpr std::int64_t kSliceRows = 1024;  // a compromise between filling a device and empty rows; not measured

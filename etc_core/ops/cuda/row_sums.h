@@ -9,10 +9,11 @@
 
 namespace etc::ops::cuda {
 
-// Sum over a block of kThreads, the same on every thread. `shared`: one element per warp; may be used again after.
+// Sum over a block of kThreads, the same on every thread. `shared`: one element per warp; reusable afterwards.
 template <int kThreads>
 ETC_DEVICE float block_sum(float x, const simt::SharedTile<float>& shared) {
-  // Within a warp every lane adds the lane whose number differs in one bit: after five steps all have the same sum.
+  // Butterfly reduction: every lane adds the value of the lane whose index differs in one bit; after five steps all
+  // lanes have the same sum.
   for (int mask = 1; mask < simt::kWarp; mask *= 2) x += simt::shuffle_xor(x, mask);
   if (simt::lane_index() == 0) shared.store(simt::thread_index() / simt::kWarp, x);
   simt::sync_block();
@@ -37,8 +38,8 @@ ETC_DEVICE double block_sum(double x, const simt::SharedTile<double>& shared) {
   return sum;
 }
 
-// The largest over a block, as a tree in shared memory; nan survives, as on the CPU: `other <= own` is false for it, and
-// a nan that is already kept is not replaced. `shared`: kThreads elements; may be used again after.
+// The maximum over a block, as a tree in shared memory. nan propagates, as on the CPU: `other <= own` is false for it,
+// and a nan that is already kept is not replaced. `shared`: kThreads elements; reusable afterwards.
 template <int kThreads>
 ETC_DEVICE double block_max(double x, const simt::SharedTile<double>& shared) {
   const int thread = simt::thread_index();
@@ -56,14 +57,14 @@ ETC_DEVICE double block_max(double x, const simt::SharedTile<double>& shared) {
   return max;
 }
 
-// One row's place in dropout's numbering.
+// The dropout stream and token of one row.
 struct RowStream {
   std::uint64_t key = 0;
   std::uint32_t token = 0;
 };
 
-// Stream and token of a row of a ragged batch; {} without dropout. Every thread of the row searches for itself: a
-// binary search over B offsets that all read alike.
+// Stream and token of a row of a ragged batch; {} without dropout. Every thread of the row does its own binary search
+// over the B offsets; all threads read the same offsets.
 ETC_DEVICE RowStream row_stream(const DropoutRows& dropout, std::int64_t row) {
   if (dropout.offsets.size == 0) return {};
   // The last example that begins at or before the row.
@@ -79,8 +80,8 @@ ETC_DEVICE RowStream row_stream(const DropoutRows& dropout, std::int64_t row) {
   return {simt::load(dropout.keys, low), static_cast<std::uint32_t>(row - simt::load(dropout.offsets, low))};
 }
 
-// dropout(value) of one element. A Philox block holds the words of four columns, of which this takes one; threads of
-// neighbouring columns compute the same block again rather than exchange it.
+// dropout(value) of one element. A Philox block holds the words of four columns, of which one is used; threads of
+// adjacent columns recompute the same block instead of exchanging it.
 ETC_DEVICE float dropped(const DropoutRows& dropout, const RowStream& stream, std::int64_t column, float value) {
   if (dropout.offsets.size == 0) return value;
   const Philox4 block = dropout_block(stream.key, 0, stream.token, static_cast<std::uint32_t>(column / 4));

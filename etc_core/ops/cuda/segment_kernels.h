@@ -18,9 +18,10 @@ struct SumSegmentsKernel : simt::BlockOf<kSegmentThreads> {
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), segment = simt::block_x();
     if (column >= p.cols) return;
-    // place: of the sum in of_segments [S, H]
+    // place: index of the sum in of_segments [S, H]
     const std::int64_t place = segment * p.cols + column, end = simt::load(p.offsets, segment + 1);
-    // One thread adds all rows of its column, in order. Segments are words of a few tokens: no need for a tree.
+    // One thread adds all rows of its column, in order. Segments are words of a few tokens, so no reduction tree is
+    // needed.
     float sum = p.add ? simt::load(p.to, place) : 0.0f;
     for (std::int64_t row = simt::load(p.offsets, segment); row < end; ++row) {
       sum += simt::load(p.from, row * p.cols + column);
@@ -29,7 +30,7 @@ struct SumSegmentsKernel : simt::BlockOf<kSegmentThreads> {
   }
 };
 
-// The same places the other way round: a segment's value is read once and written to all its rows.
+// The same geometry for the opposite direction: a segment's value is read once and written to all its rows.
 struct SpreadSegmentsKernel : simt::BlockOf<kSegmentThreads> {
   using Params = SegmentParams;
   static const char* name() { return "spread of segments"; }

@@ -1,4 +1,4 @@
-// Runs of rows on CUDA. Offsets come from the batch, on the host, where they were checked.
+// Runs of rows on CUDA. The offsets are part of the batch on the host, where they were checked.
 #include "etc_core/ops/segments.h"
 
 #include "etc_core/ops/cuda/host_array.h"

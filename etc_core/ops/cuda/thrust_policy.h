@@ -1,4 +1,4 @@
-// Where Thrust runs. On the device in programs, on its OpenMP system in tests.
+// Selects where Thrust runs: on the device in programs, on its OpenMP system in tests.
 #pragma once
 
 #include <thrust/execution_policy.h>
@@ -13,8 +13,8 @@ namespace etc::ops::cuda {
 
 #if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
 
-// Thrust's working memory from the backend's pool and in its ledger: Thrust's own comes from cudaMalloc, and to give
-// that back waits for the device.
+// Allocator that takes Thrust's working memory from the backend's pool and charges it to the ledger. By default Thrust
+// uses cudaMalloc, and freeing such memory waits for the device.
 struct PoolMemory {
   using value_type = char;
   char* allocate(std::ptrdiff_t bytes) {
@@ -28,8 +28,8 @@ struct PoolMemory {
   }
 };
 
-// body(policy). In stream order: calls wait for the device only where they return a number of it. Thrust's own errors
-// become the runtime's (runtime.h); `where` names the call.
+// Calls body(policy). Calls run in stream order and wait for the device only if they return a number from it. Thrust's
+// exceptions are converted to errors of the runtime (runtime.h); `where` names the call.
 template <typename Body>
 auto with_thrust(const char* where, void* stream, Body body) {
   static PoolMemory memory;

@@ -1,4 +1,4 @@
-// The largest numbers of runs of rows on CUDA: sorted on the device, only what was asked for comes to the host.
+// The largest numbers of runs of rows on CUDA: sorted on the device; only the k largest are copied to the host.
 #include "etc_core/ops/top_k.h"
 
 #include "etc_core/ops/cuda/host_array.h"
@@ -13,7 +13,8 @@ void top_k(const TopK& args) {
   const std::int64_t numbers = args.offsets[args.segments] * args.cols, entries = args.segments * args.cols * args.k;
   const OnDevice<std::int64_t> offsets(args.offsets, args.segments + 1);  // [S+1]
   TopKSort sort{args.segments, args.cols, args.k, offsets.span(), {args.z, numbers}, {}, {}, {}};
-  // keys [T·n], rows [T·n] and top [S, n, k] in one block: laid out once without memory to learn the size, then in it.
+  // keys [T·n], rows [T·n] and top [S, n, k] in one block: laid out first without memory to determine the size, then in
+  // the block.
   const auto lay_out = [&](void* block) {
     simt::Carver carver(block);
     sort.keys = carver.take<std::uint64_t>(numbers);

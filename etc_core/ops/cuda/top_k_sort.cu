@@ -1,4 +1,4 @@
-// sort_top_k with Thrust: one sort by (list, number), stable, so that of equal numbers the lower row stays first.
+// sort_top_k with Thrust: one stable sort by (list, number), so that among equal numbers the lower row stays first.
 #include "etc_core/ops/cuda/top_k_sort.h"
 
 #include <thrust/for_each.h>
@@ -13,9 +13,9 @@ namespace etc::ops::cuda {
 
 namespace {
 
-// Smaller for what comes first: not finite 0, then falling numbers. The bits of floats of one sign are ordered like
-// their magnitudes: those of positive numbers are inverted, since the larger comes first; the sign bit puts negative
-// numbers last.
+// A rank that is smaller for numbers that come first: 0 for non-finite numbers, then descending numbers. The bits of
+// floats of one sign are ordered like their magnitudes. Those of positive numbers are inverted, since larger numbers
+// come first; the sign bit puts negative numbers last.
 __host__ __device__ inline std::uint32_t rank_of(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -44,7 +44,7 @@ struct MakeKey {
   }
 };
 
-// An entry of the result after it.
+// An entry of the result after the sort.
 struct TakeEntry {
   TopKSort args;
   __host__ __device__ void operator()(std::int64_t entry) const {
@@ -65,7 +65,8 @@ struct TakeEntry {
 void sort_top_k(const TopKSort& args, void* stream) {
   const thrust::counting_iterator<std::int64_t> zero(0);
   with_thrust("sort_top_k", stream, [&](const auto& on) {
-    // keys [T·n] = list above rank, so one sort keeps the lists apart and orders each of them.
+    // keys [T·n]: the list number in the high bits, the rank in the low bits. So one sort keeps the lists separate and
+    // orders each of them.
     thrust::for_each_n(on, zero, args.keys.size, MakeKey{args});
     thrust::stable_sort_by_key(on, args.keys.data, args.keys.data + args.keys.size, args.rows.data);
     thrust::for_each_n(on, zero, args.top.size, TakeEntry{args});

@@ -1,4 +1,4 @@
-// Updates of optimisers on CUDA: the list of blocks to the device, sums back.
+// Updates of optimisers on CUDA: copies the list of blocks to the device and the sums back.
 #include "etc_core/ops/update.h"
 
 #include "etc_core/base/cuda/device_array.h"
@@ -31,7 +31,7 @@ void register_update() {
   });
   update_moments_kernel.fill(Device::cuda,
                              [](const UpdateConstants& constants, UpdateBlocks blocks, UpdateNorms* norms) {
-                               bool adapted = false;  // otherwise nobody waits for the sums
+                               bool adapted = false;  // otherwise no sums are needed
                                for (const UpdateBlock& block : blocks) adapted = adapted || block.adapted;
                                std::vector<double> pairs(2 * blocks.size());
                                pass(UpdatePass::moments, constants, blocks, adapted ? pairs.data() : nullptr);

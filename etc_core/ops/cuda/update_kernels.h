@@ -1,5 +1,5 @@
-// Updates of optimisers, one block of threads per UpdateBlock: all parameters in one launch. The CPU's arithmetic,
-// operation by operation, so new weights have its bits; norms are sums in another fixed order.
+// Updates of optimisers, one block of threads per UpdateBlock: all parameters in one launch. The arithmetic equals the
+// CPU's operation by operation, so new weights have the same bits; norms are summed in another fixed order.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct UpdateKernel : simt::BlockOf<256> {
   static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
   static const char* name() { return "optimiser update"; }
 
-  // c·x + d·y with a rounding after every operation.
+  // c·x + d·y, rounded after every operation.
   static ETC_DEVICE float blend(float c, float x, float d, float y) {
     return simt::add(simt::multiply(c, x), simt::multiply(d, y));
   }
@@ -29,7 +29,7 @@ struct UpdateKernel : simt::BlockOf<256> {
     const UpdateConstants& c = p.constants;
     const Span<const float> g{block.g, block.count};  // [count], at most kBlockSize, like m, v and w
     const Span<float> m{block.m, block.count}, v{block.v, block.count}, w{block.w, block.count};
-    // This thread's part of the block's two sums: w² and u² of adapted blocks; in the pass for squares g² and nothing.
+    // This thread's part of the block's two sums: w² and u² of adapted blocks, or g² and 0 in the pass for squares.
     double weights = 0, update = 0;
     for (std::int64_t i = simt::thread_index(); i < block.count; i += kThreads) {
       if (p.pass == UpdatePass::squares) {
@@ -53,7 +53,8 @@ struct UpdateKernel : simt::BlockOf<256> {
         simt::store(w, i, simt::add(weight, -simt::multiply(block.rate, u)));
       }
     }
-    // The same for all threads of the launch, so none is missing at the barriers in block_sum().
+    // The condition is the same for all threads of the launch, so all threads of a block reach the barriers in
+    // block_sum().
     if (p.sums.size == 0) return;
     weights = block_sum<kThreads>(weights, shared);
     update = block_sum<kThreads>(update, shared);

@@ -1,4 +1,4 @@
-// Launch of the optimisers' updates: a block of threads per UpdateBlock, of which a large model has tens of thousands.
+// Launch of the optimisers' updates: one block of threads per UpdateBlock; a large model has tens of thousands.
 #include "etc_core/ops/cuda/launch.h"
 #include "etc_core/ops/cuda/update_kernels.h"
 

@@ -1,4 +1,4 @@
-// Softmax over a vocabulary, one row a block, sums in double. Labels were checked on the host.
+// Softmax over a vocabulary, one row per block, sums in double. Labels were checked on the host.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct VocabularySoftmaxKernel : simt::BlockOf<256> {
     const std::int32_t label = simt::load(p.labels, row);
     const double at_label = static_cast<double>(simt::load(p.z, begin + label));
 
-    // Pass 1: the largest, and the first place where it stands. A thread takes entries thread, thread + kThreads, …
+    // Pass 1: the largest logit and its first index. A thread takes entries thread, thread + kThreads, …
     double largest = -static_cast<double>(simt::infinity()), place = static_cast<double>(p.vocabulary);
     for (std::int64_t v = simt::thread_index(); v < p.vocabulary; v += kThreads) {
       const double z = static_cast<double>(simt::load(p.z, begin + v));
@@ -28,7 +28,7 @@ struct VocabularySoftmaxKernel : simt::BlockOf<256> {
       place = static_cast<double>(v);
     }
     const double of_row = block_max<kThreads>(largest, shared);
-    // The smallest place as the largest of the negative ones; a nan is equal to nothing and leaves all out.
+    // The smallest index, computed as a maximum of negated indices; a nan equals nothing, so no index qualifies.
     const double first = -block_max<kThreads>(largest == of_row ? -place : -static_cast<double>(p.vocabulary), shared);
 
     // Pass 2: the sum of the exponentials.
@@ -56,7 +56,8 @@ struct VocabularySoftmaxKernel : simt::BlockOf<256> {
       simt::store(p.best, row, first < static_cast<double>(p.vocabulary) ? static_cast<std::int32_t>(first) : 0);
     }
 
-    // Pass 3: dz = scale·(p − (1−ε)[v = label] − ε/V) in the place of the logits, which the barriers above have let all read.
+    // Pass 3: dz = scale·(p − (1−ε)[v = label] − ε/V) overwrites the logits; after the barriers above all threads have
+    // read them.
     if (!p.gradient) return;
     for (std::int64_t v = simt::thread_index(); v < p.vocabulary; v += kThreads) {
       const double z = static_cast<double>(simt::load(p.z, begin + v));

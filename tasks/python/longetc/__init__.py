@@ -38,7 +38,7 @@ _longetc.set_log(_log)
 atexit.register(_longetc.set_log, None)
 
 
-# ---- Rows of several texts, one after the other. ----
+# ---- Rows of several texts, concatenated. ----
 
 class Ragged:
     """Values of several texts: those of text i are values[offsets[i]:offsets[i + 1]]. Items are views, not copies."""
@@ -104,7 +104,7 @@ def _integers(values: Any, kind: type, name: str) -> np.ndarray:
 def _holds_vectors(values: Any, name: str) -> bool:
     try:
         return len(values) > 0 and np.ndim(values[0]) > 0
-    except (KeyError, TypeError, ValueError):  # a number, an iterator, a mapping, vectors of no one shape
+    except (KeyError, TypeError, ValueError):  # a number, an iterator, a mapping, or vectors of different shapes
         raise UsageError(f"{name}: expected a vector of integers, a list of such vectors or a Ragged, got "
                          f"{values if np.isscalar(values) else type(values).__name__}") from None
 

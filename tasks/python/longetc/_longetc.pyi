@@ -1,4 +1,4 @@
-# The extension module: what longetc/__init__.py is made of. Call that instead; this may change.
+# The extension module behind longetc/__init__.py. Use that instead; this module may change.
 import enum
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -40,7 +40,7 @@ class LoadOptions:
 class States(enum.Enum):
     long = ...
     mean = ...
-    # and `global`, a word of Python: States["global"]
+    # and `global`, a Python keyword: States["global"]
 
 class DocumentForm(enum.Enum):
     automatic = ...

@@ -18,11 +18,11 @@ namespace {
 constexpr const char* kWhere = "beam search";
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// A hypothesis that goes on, with its sum.
+// A live hypothesis with its sum of log-probabilities.
 struct Beam {
   Hypothesis so_far;  // without its score
   double sum = 0;
-  std::int64_t place = -1;  // among all hypotheses of the last step
+  std::int64_t place = -1;  // index among all hypotheses of the last step
 };
 
 struct Candidate {
@@ -36,7 +36,7 @@ bool better(const Candidate& a, const Candidate& b) {
   return std::pair(a.hypothesis, a.token) < std::pair(b.hypothesis, b.token);
 }
 
-// One sentence's search. Sentences do not see each other.
+// The search of one sentence, independent of the other sentences.
 class Search {
  public:
   Search(const SearchSentence& sentence, const SearchOptions& options, std::int64_t vocabulary)
@@ -56,14 +56,14 @@ class Search {
   const std::vector<Beam>& live() const { return live_; }
   std::vector<Beam>& live() { return live_; }
 
-  // After step s, in which this sentence's hypotheses were those from `first` on.
+  // Processes the results of step s, in which this sentence's hypotheses started at index `first`.
   void advance(std::int64_t s, const NextTokens& model, std::int64_t first) {
     std::vector<Beam> next;
     std::int64_t rank = 0;
     for (const Candidate& candidate : best_candidates(s, model, first)) {
       const bool among_first = rank++ < options_.beam;
       if (candidate.token == options_.tokens.end) {
-        // Ranked behind B they are dropped, not put off.
+        // An </s> ranked behind the first B is dropped, not kept for later.
         if (among_first && std::ssize(final_) < options_.beam) finish(candidate);
       } else if (std::ssize(next) < options_.beam) {
         next.push_back(extended(candidate));
@@ -79,14 +79,14 @@ class Search {
   }
 
  private:
-  // The only token that may follow in step s; none: any.
+  // The only token that may follow in step s; nullopt: any token.
   std::optional<std::int32_t> forced(std::int64_t s) const {
     if (s >= max_len_) return options_.tokens.end;
     if (s < std::ssize(prefix_)) return prefix_[static_cast<std::size_t>(s)];
     return {};
   }
 
-  // The best 2B tokens of one hypothesis, and perhaps some more, each with its penalty.
+  // At least the best 2B tokens of one hypothesis, each with its penalty.
   std::vector<NextToken> tokens_of(std::int64_t s, const NextTokens& model, std::int64_t hypothesis) const {
     const auto [pad, end, unknown] = options_.tokens;
     const auto with_penalty = [&](std::int32_t token) {
@@ -102,7 +102,7 @@ class Search {
     return tokens;
   }
 
-  // Best first; those that cannot be are left out.
+  // Best first; candidates with probability 0 are left out.
   std::vector<Candidate> best_candidates(std::int64_t s, const NextTokens& model, std::int64_t first) const {
     std::vector<Candidate> all;
     for (std::int64_t i = 0; i < std::ssize(live_); ++i) {
@@ -164,7 +164,7 @@ SearchOptions checked(SearchOptions options, std::int64_t vocabulary) {
   return options;
 }
 
-// Where log p has no nan; else an error naming sentence and step.
+// Throws Error naming sentence and step if log p has a nan.
 void require_numbers(const NextTokens& model, std::span<const LiveHypothesis> hypotheses, std::int64_t step) {
   for (std::int64_t i = 0; i < std::ssize(hypotheses); ++i) {
     const NextToken first = model.best(i, 1).at(0);
@@ -211,7 +211,7 @@ std::vector<std::vector<Hypothesis>> beam_search(NextTokens& model, std::span<co
   for (const SearchSentence& sentence : sentences) searches.emplace_back(sentence, options, vocabulary);
   for (std::int64_t s = 0;; ++s) {
     std::vector<LiveHypothesis> live;
-    std::vector<std::pair<std::size_t, std::int64_t>> going;  // a sentence, and where its hypotheses begin
+    std::vector<std::pair<std::size_t, std::int64_t>> going;  // sentence, index of its first hypothesis
     for (std::size_t b = 0; b < searches.size(); ++b) {
       if (searches[b].done()) continue;
       going.emplace_back(b, std::ssize(live));

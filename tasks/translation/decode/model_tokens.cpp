@@ -18,14 +18,14 @@ ScoredRows scored(const Tensor& states, const VocabularyLayer& output, std::int6
   const Tensor logits = vocabulary_logits(states, output);
   const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
   ScoredRows result{Tensor(), std::vector<double>(static_cast<std::size_t>(rows)), {}, std::min(ranked, vocabulary)};
-  const std::vector<std::int32_t> first(result.log_sums.size(), 0);  // the loss of any label has the sum
+  const std::vector<std::int32_t> first(result.log_sums.size(), 0);  // any label gives the log-sum-exp
   ops::vocabulary_softmax(logits.device(), {.rows = rows,
                                             .vocabulary = vocabulary,
                                             .z = logits.data(),
                                             .labels = first.data(),
                                             .losses = result.log_sums.data()});
   if (result.ranked > 0) {
-    std::vector<std::int64_t> offsets;  // a row of logits is a segment of one column
+    std::vector<std::int64_t> offsets;  // each row of logits is treated as a segment of one column
     for (std::int64_t i = 0; i <= rows; ++i) offsets.push_back(i * vocabulary);
     result.top.resize(static_cast<std::size_t>(rows * result.ranked));
     ops::top_k(logits.device(), {.segments = rows,
@@ -48,12 +48,12 @@ double log_p_of(const ScoredRows& rows, std::int64_t row, std::int32_t token) {
          rows.log_sums[static_cast<std::size_t>(row)];
 }
 
-// While counting: the last tokens, each less probable than the one behind it.
+// While counting memory: the probability rises with the token's id, so the last tokens are the best.
 double counted_log_p(std::int32_t token, std::int64_t vocabulary) {
   return static_cast<double>(token - vocabulary);
 }
 
-// The logarithm of the mean of the probabilities of `models` rows [V], into the first.
+// Writes the logarithm of the mean probability of `models` rows [V] to the first row.
 void mean_of_probabilities(double* rows, std::int64_t models, std::int64_t vocabulary) {
   for (std::int64_t v = 0; v < vocabulary; ++v) {
     double largest = rows[v];
@@ -86,8 +86,8 @@ void ModelTokens::step(std::span<const LiveHypothesis> hypotheses) {
   std::vector<HypothesisStep> rows;
   for (const auto& [sentence, parent, token] : hypotheses) rows.push_back({sentence, parent, token});
   const std::int64_t count = std::ssize(models_);
-  std::vector<ScoredRows> all;  // of each model
-  one_ = {};                    // its memory serves the next one
+  std::vector<ScoredRows> all;  // for each model
+  one_ = {};                    // frees its memory for the next one
   for (const Model& model : models_) {
     all.push_back(scored(model.incremental->step(rows), model.decoder->packed_output(), count == 1 ? ranked_ : 0));
   }
@@ -97,7 +97,7 @@ void ModelTokens::step(std::span<const LiveHypothesis> hypotheses) {
   }
   const std::int64_t numbers = std::ssize(hypotheses) * vocabulary_;
   if (mixed_.size() < numbers) {
-    mixed_ = {};  // before there is more
+    mixed_ = {};  // free the old memory before allocating
     mixed_ = Buffer<double>(numbers, Purpose::activations);
   }
   if (counting_) return;
@@ -130,7 +130,7 @@ std::vector<NextToken> ModelTokens::best(std::int64_t hypothesis, std::int64_t k
     return best_of({mixed_.data() + hypothesis * vocabulary_, static_cast<std::size_t>(vocabulary_)}, k);
   }
   const ops::Ranked* const top = one_.top.data() + hypothesis * one_.ranked;  // [ranked]
-  // Logits that are no numbers come first in the ranking; among log-probabilities only nan does.
+  // Non-finite logits are ranked first; among log-probabilities only nan is.
   if (k > one_.ranked || (k > 0 && !std::isfinite(top[0].value))) {
     std::vector<double> row;
     for (std::int32_t v = 0; v < vocabulary_; ++v) row.push_back(log_p_of(one_, hypothesis, v));

@@ -1,4 +1,4 @@
-// The models that a search asks: encoder-decoders, one or several together (translation 8).
+// Token probabilities of one encoder-decoder or an ensemble (translation 8).
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct EncodedSources {
   std::vector<std::int64_t> source_offsets;  // [B+1]
 };
 
-// Logits of rows [rows, V], on the host, and what makes them log-probabilities.
+// Logits of rows [rows, V], on the host, and the values that convert them to log-probabilities.
 struct ScoredRows {
   Tensor logits;
   std::vector<double> log_sums;  // [rows] of the exponentials: log p = logit − log_sum
@@ -26,13 +26,13 @@ struct ScoredRows {
   std::int64_t ranked = 0;
 };
 
-// log p of one model, or of several the logarithm of the mean of their probabilities; each remembers what it has read.
-// Made while the thread counts (counting.h), it says that the vocabulary's last tokens are the most probable ones always, so
-// that no translation ends before it must: a search then takes the most memory it can.
+// log p of one model, or the logarithm of the mean of several models' probabilities; each model keeps its decoder state. If
+// constructed while the thread counts memory (counting.h), the vocabulary's last tokens are always the most probable ones, so
+// no translation ends before its maximum length and the search takes the most memory possible.
 class ModelTokens final : public NextTokens {
  public:
-  // ranked: how many of the best tokens of a hypothesis will be asked for, which one model finds at once; more take longer.
-  // Throws Error when there is no model, or their vocabularies or sentences differ in number.
+  // ranked: number of best tokens of a hypothesis that will be requested; a single model ranks them in advance, further ones
+  // take longer. Throws Error when there is no model, or if the models' vocabularies or sentences differ in number.
   explicit ModelTokens(const std::vector<EncodedSources>& models, std::int64_t ranked = 16);
 
   std::int64_t vocabulary() const override { return vocabulary_; }
@@ -48,8 +48,8 @@ class ModelTokens final : public NextTokens {
   std::vector<Model> models_;
   std::int64_t vocabulary_ = 0, ranked_ = 0;
   const bool counting_;
-  ScoredRows one_;        // of a single model
-  Buffer<double> mixed_;  // [hypotheses, V] of several
+  ScoredRows one_;        // for a single model
+  Buffer<double> mixed_;  // [hypotheses, V] for several models
 };
 
 }  // namespace etc::translation

@@ -11,7 +11,7 @@ namespace etc::translation {
 
 namespace {
 
-using Numbers = std::vector<std::size_t>;  // of sentences
+using Numbers = std::vector<std::size_t>;  // indices of sentences
 
 EncoderInput input_of(std::span<const TranslationSource> sentences, const Numbers& numbers) {
   EncoderInput input;

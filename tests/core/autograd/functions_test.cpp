@@ -142,7 +142,7 @@ TEST_CASE("feed_forward equals linear, activation, linear, values and gradients"
   };
   const auto fused = gradients(true), composed = gradients(false);
   for (std::size_t i = 0; i < fused.size(); ++i) REQUIRE(equal_bits(fused[i], composed[i]));
-  // Inference goes through in blocks of rows and with the activation inside the product: same bits.
+  // Inference computes blocks of rows, with the activation fused into the product: same bits.
   Tape silent(Recording::off);
   REQUIRE(
       equal_bits(feed_forward(silent, Var(noise({5, 4}, 3)), inner, ops::Activation::gelu, outer).value(), fused[0]));
@@ -203,7 +203,7 @@ TEST_CASE("residual sums scaled column by column, or by a fixed number, have the
   check_gradients(
       [&](Tape& on, const std::vector<Var>& in) { return std::vector<Var>{scaled_residual(on, in[0], in[1], -1.3f)}; },
       inputs, {});
-  // One variable on both sides: its gradient is of both.
+  // One variable as both inputs: it gets the sum of both gradients.
   check_gradients(
       [&](Tape& on, const std::vector<Var>& in) { return std::vector<Var>{scaled_residual(on, in[0], in[0], 2.5f)}; },
       {inputs[0]}, {});

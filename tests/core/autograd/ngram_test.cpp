@@ -1,4 +1,4 @@
-// Runs of rows and convolutions over rows: values by the formulas, gradients by differences, equal bits.
+// Segments of rows and convolutions over rows: values from formulas, gradients by finite differences, equal bits.
 #include "etc_core/autograd/ngram.h"
 
 #include "etc_core/base/error.h"

@@ -40,7 +40,7 @@ TEST_CASE("gradients of linear attention on a tape are those of its values", "[a
         },
         {noise({8, 8}, 1), noise({8, 8}, 2), noise({8, 8}, 3)}, {});
   }
-  // Of another sequence; and one variable in all three roles.
+  // Keys of another sequence; then one variable as q, k and v.
   const auto cross = batch_of({0, 2, 5}, {0, 4, 6}, false);
   check_gradients(
       [&](Tape& tape, const std::vector<Var>& x) {

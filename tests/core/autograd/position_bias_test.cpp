@@ -1,4 +1,4 @@
-// The biases of Transformer-XL's positions.
+// The query biases of Transformer-XL's relative positions.
 #include "etc_core/autograd/position_bias.h"
 
 #include "etc_core/base/parallel.h"

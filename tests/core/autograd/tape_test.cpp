@@ -34,7 +34,7 @@ TEST_CASE("closures run last first and are destroyed right after they ran", "[au
   }
   tape.backward();
   REQUIRE(order == std::vector<int>{2, 1, 0});
-  REQUIRE(alive == std::vector<long>{4, 3, 2});  // the test's own and one per closure left
+  REQUIRE(alive == std::vector<long>{4, 3, 2});  // the test's own handle and one per remaining closure
   REQUIRE(saved.use_count() == 1);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("values that no gradient depends on are freed in the forward pass", "[
     const Var b(Tensor::zeros({64, 64}, Purpose::activations), true);
     y = residual(tape, residual(tape, a, b, Dropout()), b, Dropout());
   }
-  REQUIRE(activation_bytes() - before == 64 * 64 * 4);  // y alone: a, b and their sum are gone
+  REQUIRE(activation_bytes() - before == 64 * 64 * 4);  // only y: a, b and their sum are freed
 }
 
 TEST_CASE("what operators saved is freed as backward walks", "[autograd]") {
@@ -106,7 +106,7 @@ TEST_CASE("what operators saved is freed as backward walks", "[autograd]") {
   const std::int64_t start = memory_ledger::report().total;
   tape.backward();
   peak_above = memory_ledger::report().peak - start;
-  // Never more than a gradient or two and the parameters' beside what the forward saved.
+  // Besides what forward saved, at most one or two gradients and those of the parameters.
   REQUIRE(peak_above < 3 * 64 * 64 * 4);
   REQUIRE(activation_bytes() == before);
 }

@@ -1,4 +1,4 @@
-// Memory that a tensor does not own.
+// Tensors on memory that they do not own.
 #include "etc_core/tensor/tensor.h"
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace {
 using Catch::Matchers::Contains;
 using test::noise;
 
-// A copy of the numbers on a 64-byte line; `freed` is told when nobody holds it any more.
+// A copy of the numbers, aligned to 64 bytes; `freed` is set when the memory is freed.
 std::shared_ptr<float> aligned_copy(const Tensor& values, bool* freed) {
   const auto bytes = static_cast<std::size_t>((values.size() * 4 + 63) / 64 * 64);
   auto* memory = static_cast<float*>(std::aligned_alloc(64, bytes));

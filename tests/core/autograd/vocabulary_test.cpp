@@ -1,4 +1,4 @@
-// The product with a vocabulary, slice by slice.
+// The vocabulary product and its loss, computed slice by slice.
 #include "etc_core/autograd/vocabulary.h"
 
 #include <cmath>
@@ -35,7 +35,7 @@ std::vector<float> values(const Tensor& tensor) {
   return {tensor.data(), tensor.data() + tensor.size()};
 }
 
-// The same at once: all logits, their softmax, the gradients.
+// The same without slices: all logits, their softmax, the gradients.
 struct Whole {
   Whole(const Tensor& x, Layer& of, const std::vector<std::int32_t>& labels, double scale)
       : losses(labels.size()), dx(Tensor::empty(x.shape(), Purpose::activations)) {
@@ -102,7 +102,7 @@ TEST_CASE("the gradients of a vocabulary are those of central differences", "[co
   const std::vector<std::int32_t> labels = {0, 12, 3, 3, 7};
   check_gradients(
       [&](Tape& tape, const std::vector<Var>& inputs) {
-        // As a function on a tape: the losses' sum, whose gradient is the scale.
+        // As a function on a tape: the sum of the losses, whose gradient is the scale.
         const VocabularyResult result = vocabulary_loss(inputs[0].value(), of.layer(), labels);
         double sum = 0;
         for (const double loss : result.losses) sum += loss;
@@ -142,7 +142,7 @@ TEST_CASE("no more than a slice of the logits of a vocabulary is ever held", "[c
   const auto labels = random_ids(kRows, kVocabulary, 1);
   of.table.gradient();
   of.bias.gradient();
-  vocabulary_loss_with_gradients(x, of.layer(), labels, 1);  // working memory of the threads is taken
+  vocabulary_loss_with_gradients(x, of.layer(), labels, 1);  // allocates the threads' working memory
   memory_ledger::reset_peak();
   const std::int64_t before = memory_ledger::report().total;
   vocabulary_loss_with_gradients(x, of.layer(), labels, 1);

@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-// A model directory of one parameter [2, 3].
+// A model directory with one parameter of two rows.
 void write_numbers(const std::filesystem::path& folder, const std::vector<float>& numbers,
                    const std::string& name = "weights", std::int64_t layers = 6) {
   ParameterSet parameters;

@@ -24,7 +24,7 @@ EtcConfig small_config() {
   return config;
 }
 
-// An encoder's parameters and one head's.
+// The parameters of an encoder and of one head.
 struct Model {
   ParameterSet parameters;
   EtcEncoder encoder;
@@ -37,7 +37,7 @@ Json document(const EtcConfig& config) {
   return {{"model", config.to_json()}, {"task", {{"name", "wikihop"}}}};
 }
 
-// Writes all parameters but those named, under names that `rename` gives.
+// Writes the parameters under the names that `rename` returns; those with an empty name are left out.
 template <typename Rename>
 void write_some(const std::filesystem::path& path, const Model& model, Rename&& rename) {
   TensorFileWriter writer;
@@ -81,7 +81,7 @@ TEST_CASE("a mapped model has the bits of a loaded one, from our files and from 
   TensorFileWriter writer;
   for (const auto& parameter : written.all()) writer.add(parameter->name, parameter->value);
   writer.write(folder / "ours");
-  // The same file with a header of another length: nothing lies on a line any more.
+  // The same file with a header of another length, so that no tensor is aligned to 64 bytes.
   const std::string bytes = read_file(folder / "ours");
   std::string shifted = bytes;
   shifted.insert(8 + static_cast<unsigned char>(bytes[0]) + 256u * static_cast<unsigned char>(bytes[1]), 4, ' ');
@@ -242,7 +242,7 @@ TEST_CASE("only a model alone is replaceable, and only on request", "[checkpoint
   write_file_atomically(folder / "thesis.txt", "years of work");
   REQUIRE_THROWS_WITH(require_replaceable(folder / "thesis.txt", true), Contains("expected a folder, got a file"));
 
-  // Somebody else's model: config.json and weights, but no section "model". A run: all of ours, and folders below.
+  // Another program's model: config.json and weights, but no section "model". A run: a model directory with subfolders.
   const std::string other = "that is not a model directory", more = "that holds more than a model: ";
   write_file_atomically(model / "model.safetensors", "numbers");
   refuses(other);

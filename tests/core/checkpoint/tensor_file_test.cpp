@@ -21,7 +21,7 @@ using Catch::Contains;
 
 namespace {
 
-// A file with this header and these bytes of tensors, header length as it is.
+// Writes a file with this header (and its true length) and these bytes of tensors.
 void write_raw(const std::filesystem::path& path, const std::string& header, const std::string& data) {
   const std::uint64_t size = header.size();
   std::string bytes(8, '\0');
@@ -80,7 +80,7 @@ TEST_CASE("a large tensor is read where the file has it, and outlives reader and
   constexpr std::int64_t kRows = 128, kColumns = 256;
   std::vector<float> numbers(kRows * kColumns);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i) * 0.5f;
-  TensorFileWriter writer;  // sizes that would shift what follows come first, and are written last
+  TensorFileWriter writer;  // sizes that would misalign later tensors are added first, but written last
   writer.add("three", {3}, numbers.data());
   writer.add("large", {kRows, kColumns}, numbers.data());
   writer.add("line", {16}, numbers.data());
@@ -89,7 +89,7 @@ TEST_CASE("a large tensor is read where the file has it, and outlives reader and
   auto file = std::make_unique<TensorFileReader>(folder / "a");
   CHECK(file->is_mappable("large"));
   CHECK_FALSE(file->is_mappable("line"));  // small
-  CHECK_FALSE(file->is_mappable("odd"));   // behind three numbers
+  CHECK_FALSE(file->is_mappable("odd"));   // after three numbers, not aligned
   REQUIRE_THROWS_WITH(file->map_tensor("odd", Purpose::weights), Contains("odd: cannot be mapped"));
   CHECK(file->entry("large").begin == 0);
   CHECK(file->entry("line").begin % 64 == 0);
@@ -132,7 +132,7 @@ TEST_CASE("a tensor that the system does not map has no memory, and can be read"
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
   rlimit none = before;
-  none.rlim_cur = 1 << 20;  // less than the process has: nothing more is mapped
+  none.rlim_cur = 1 << 20;  // less than the process uses, so further mappings fail
   REQUIRE(::setrlimit(RLIMIT_AS, &none) == 0);
   const Tensor mapped = file.map_tensor("large", Purpose::weights);
   REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
@@ -206,7 +206,7 @@ TEST_CASE("a damaged tensor file is refused with the reason", "[checkpoint]") {
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains("at least 8 bytes, got 7"));
   write_file_atomically(folder / "a", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10));
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains("header: expected at most 2 bytes"));
-  // A header of 2 GB in a file that has them (holes: nothing is stored).
+  // A header of 2 GB in a sparse file of that size.
   write_file_atomically(folder / "a", std::string("\0\0\0\x80\0\0\0\0{", 9));
   std::filesystem::resize_file(folder / "a", (std::uint64_t{1} << 31) + 100);
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"),
@@ -217,14 +217,14 @@ TEST_CASE("a damaged tensor file is refused with the reason", "[checkpoint]") {
 
 namespace {
 
-// Reads everything a mutant offers; errors are what we hope for, anything else ends the program.
+// Reads every tensor of mutated files; errors are expected, anything else ends the program.
 void read_mutants(int count) {
   const test::TemporaryFolder folder;
   example_writer().write(folder / "good");
   const std::string good = read_file(folder / "good");
   int refused = 0;
   for (int seed = 0; seed < count; ++seed) {
-    // Not atomically, and as a new file: thousands of disk syncs would take longer than all the rest.
+    // Not atomically, and as a new file, because thousands of syncs would take longer than everything else.
     std::filesystem::remove(folder / "bad");
     std::ofstream(folder / "bad", std::ios::binary) << test::mutate(good, static_cast<std::uint64_t>(seed));
     try {
@@ -248,7 +248,7 @@ void read_mutants(int count) {
       ++refused;
     }
   }
-  CHECK(refused > count / 4);  // bytes of numbers may change unnoticed; most of this file is header
+  CHECK(refused > count / 4);  // changes of numbers are not detected, but most of this file is header
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ bool send_all(int socket, const void* bytes, std::size_t size) {
   return ::send(socket, bytes, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 }
 
-// What another process's watch does, behind strangers at the door.
+// Connects like another process's watch, after unrelated connections that send no or a wrong greeting.
 void join_behind_strangers(Communicator& processes) {
   std::istringstream words(from_first(processes, ""));
   struct {
@@ -45,7 +45,7 @@ void join_behind_strangers(Communicator& processes) {
   const int socket = connect_to_first(port);
   sound = sound && send_all(socket, &greeting, sizeof greeting);
   char word = 0;
-  while (sound && word != 'b') sound = ::recv(socket, &word, 1, 0) == 1;  // until the farewell
+  while (sound && word != 'b') sound = ::recv(socket, &word, 1, 0) == 1;  // until the goodbye message
   for (const int stranger : strangers) ::close(stranger);
   ::close(socket);
   if (!sound) throw std::runtime_error("the first process has not taken up this one");

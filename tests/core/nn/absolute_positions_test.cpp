@@ -1,4 +1,4 @@
-// Absolute positions of the dense encoder that nobody learns: rows of sines and cosines.
+// Fixed absolute positions of the dense encoder: rows of sines and cosines.
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
@@ -28,7 +28,7 @@ DenseConfig with_rows(Rows rows) {
   return config;
 }
 
-// The encoder of learned rows whose other values are those of `model` and whose rows are the layout's.
+// Gives the encoder with learned rows the rows of the layout, and otherwise the values of `model`.
 void become_learned(SmallDense& learned, SmallDense& model, const Layout& of) {
   for (const auto& parameter : learned.parameters.all()) {
     const Parameter* const same = model.parameters.find(parameter->name);

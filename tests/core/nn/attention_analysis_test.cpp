@@ -1,4 +1,4 @@
-// The statistics of every layer's attention against the formulas, and what must not change them (analysis 10).
+// The statistics of every layer's attention against the formulas, and their invariances (analysis 10).
 #include "etc_core/nn/attention_analysis.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ struct Run {
   Tensor states;
 };
 
-// change: of the parameters, before the pass.
+// change: applied to the parameters before the pass.
 struct Model {
   ParameterSet parameters;
   EtcEncoder encoder;
@@ -42,7 +42,7 @@ struct Model {
   explicit Model(const EtcConfig& config) : encoder(config, parameters) {
     register_cpu_backend();
     parameters.initialize(7);
-    // Scores of a few units: fresh weights are nearly uniform.
+    // Scale weights so that scores are a few units; with initial weights the attention is nearly uniform.
     for (const auto& parameter : parameters.all()) {
       if (parameter->name.find("query") == std::string::npos && parameter->name.find("_key") == std::string::npos)
         continue;
@@ -120,7 +120,7 @@ TEST_CASE("entropies, masses and divergences are those of the carried scores", "
         const Row q_first = reference::renormalised(reference::part(q, 0, split));
         compare(reference::divergence(reference::renormalised(first), q_first) / std::log(2.0),
                 at(QueryStatistic::jsd_0));
-        // The decomposition of analysis 5, and masses that are all of it.
+        // The decomposition of analysis 5, and masses that sum to 1.
         const double a = at(QueryStatistic::mass_0), b = at(QueryStatistic::mass_1);
         CHECK(std::abs(a + b - 1) < 1e-12);
         const double parts = a * at(QueryStatistic::entropy_0) + b * at(QueryStatistic::entropy_1);
@@ -131,7 +131,7 @@ TEST_CASE("entropies, masses and divergences are those of the carried scores", "
   }
 }
 
-// Bit by bit, nan and all.
+// Compares bit by bit, including nan.
 bool same(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
@@ -157,7 +157,7 @@ TEST_CASE("statistics have the same bits for any thread count and beside other e
     CHECK(same(a.jsd_of_heads, b.jsd_of_heads));
     CHECK(std::memcmp(a.top.data(), b.top.data(), a.top.size() * sizeof(sparse::TopKey)) == 0);
   }
-  // The first example of the batch is the one alone: equal arguments give equal inputs.
+  // The first example of the batch equals the single one, since equal arguments give equal inputs.
   const EncoderInput both = random_batch(config, {700, 90}, 16);
   const Run beside = model.run(both), single = model.run(random_batch(config, {700}, 16));
   for (std::size_t n = 0; n < single.layers.size(); ++n) {
@@ -200,7 +200,7 @@ TEST_CASE("sums by label and distance are the masses, and the first of the top k
       }
       for (const std::size_t t : {0, 1}) CHECK(sum(of.label_mass[t], of.labels, 0) == Approx(masses[t]).epsilon(1e-5));
       if (of.op == &sparse::kLongAttention) CHECK(sum(of.distance_mass, width, 0) == Approx(masses[0]).epsilon(1e-5));
-      // Nobody is in the second group.
+      // The second group has no members.
       CHECK(sum(of.distance_mass, width, 1) == 0);
       CHECK(sum(of.label_mass[0], of.labels, 1) == 0);
     }

@@ -1,4 +1,4 @@
-// What the encoder as a whole must do: the invariants of etc-core 13 that are the model's.
+// Behaviour of the complete encoder: the invariants of etc-core 13 that concern the model.
 #include <cmath>
 
 #include "etc_core/base/cpu_features.h"
@@ -423,8 +423,8 @@ TEST_CASE("kernels packed as bf16 or int8 take less memory and give nearly the s
     const double relative = std::sqrt(error / size);
     INFO(compute_type_name(compute) << ": relative error of the states " << relative);
     CHECK(relative > 0);  // something was rounded
-    // Operands are off by 2^-9/sqrt(3) of each number in bf16; in int8 by 1/(127·sqrt(12)) of a row's largest, 2.3 times
-    // its standard deviation for 48 numbers: five times as much.
+    // Rounding errors of operands: in bf16 2^-9/sqrt(3) of each number; in int8 1/(127·sqrt(12)) of the largest number
+    // of a row, which is 2.3 standard deviations for 48 numbers. That is five times as much.
     CHECK(relative < (compute == ComputeType::bf16 ? 0.05 : 0.25));
     CHECK(equal_bits(model.infer(input).long_states.value(), reduced));
   }

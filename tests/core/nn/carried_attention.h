@@ -1,5 +1,5 @@
-// Attention layers that carry their scores, and one attention on concatenated queries and keys, both by the operator on
-// a tape (relative-positions 9).
+// Attention layers that carry their scores, and a single attention on concatenated queries and keys, both computed by
+// the operator on a tape (relative-positions 9).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace etc::test {
 
-// One layer's queries, keys and values: [N, T, d], as the golden files have them.
+// One layer's queries, keys and values: [N, T, d], as in the golden files.
 struct LayerHeads {
   std::vector<float> q, k, v;
 };
@@ -24,12 +24,12 @@ enum class Carry { none, sum, mean };
 struct AttentionSizes {
   std::int64_t heads = 0, size = 0;         // N, d
   std::vector<std::int64_t> offsets = {0};  // [B+1] of the T tokens
-  const std::uint8_t* labels = nullptr;     // [T, 2n-1] who sees whom, n of the longest example; null: all of it
+  const std::uint8_t* labels = nullptr;     // [T, 2n-1] which tokens see which (n: longest example); null: all
 
   std::int64_t tokens() const { return offsets.back(); }
 };
 
-// [N, T, d] of several layers side by side, times `factor`, as the operator reads it: [T, N·width], zeros behind.
+// [N, T, d] of several layers side by side, times `factor`, in the operator's layout: [T, N·width], padded with zeros.
 inline Var columns_of(const std::vector<const std::vector<float>*>& parts, const AttentionSizes& sizes,
                       std::int64_t width, float factor) {
   const std::int64_t T = sizes.tokens(), d = sizes.size;
@@ -78,7 +78,7 @@ inline std::vector<float> heads_of(const Tensor& out, const AttentionSizes& size
   return values;
 }
 
-// The operator on these columns; it divides by sqrt(width).
+// Runs the operator on these columns; it divides by sqrt(width).
 inline Tensor attended(const std::shared_ptr<AttentionBatch>& batch, std::int64_t layer, const Var& q, const Var& k,
                        const Var& v) {
   Tape tape(Recording::off);
@@ -87,10 +87,10 @@ inline Tensor attended(const std::shared_ptr<AttentionBatch>& batch, std::int64_
   return attention(tape, sparse::kSelfAttention, batch, layer, Pass::forward, inputs).value();
 }
 
-// Outputs [N, T, d] of every layer, scores carried from one to the next.
+// Outputs [N, T, d] of every layer, with scores carried from layer to layer.
 struct CarriedRun {
   std::vector<std::vector<float>> outputs;
-  std::vector<Tensor> scores;  // running ones after each layer, [N, T, 2n-1]; none without carry
+  std::vector<Tensor> scores;  // running scores after each layer, [N, T, 2n-1]; none without carry
 };
 
 inline CarriedRun carried(const std::vector<LayerHeads>& layers, const AttentionSizes& sizes, Carry carry) {
@@ -112,8 +112,8 @@ inline CarriedRun carried(const std::vector<LayerHeads>& layers, const Attention
   return run;
 }
 
-// The probabilities [N, n, n] of every layer, of one sequence: outputs with unit vectors of n components as values, in
-// heads that are wide enough for them. Queries make up for the larger divisor.
+// The probabilities [N, n, n] of every layer for one sequence: outputs with unit vectors of n components as values, in
+// heads that are wide enough for them. Queries are scaled to compensate for the larger divisor.
 inline std::vector<std::vector<float>> probabilities(const std::vector<LayerHeads>& layers, AttentionSizes sizes,
                                                      Carry carry) {
   const std::int64_t n = sizes.tokens(), d = sizes.size, width = std::max(n, d);

@@ -1,4 +1,4 @@
-// Carried scores are one softmax attention on concatenated queries and keys; the sum of queries and of keys is not.
+// Carrying scores equals a softmax attention on concatenated queries and keys, but not one on summed queries and keys.
 #include "tests/core/nn/carried_attention.h"
 
 #include <cstdio>
@@ -56,14 +56,14 @@ TEST_CASE("the worked numbers of carried scores come out", "[nn]") {
   CHECK(near(mean.outputs[1], {0.775118, 0.224882, 0.587479, 0.412521}));
   CHECK(near(concatenated(layers, 1, sizes, Carry::sum), {0.922361, 0.077639, 0.669762, 0.330238}));
   CHECK(near(concatenated(layers, 1, sizes, Carry::mean), {0.775118, 0.224882, 0.587479, 0.412521}));
-  // Running scores by distance, columns -1 … 1: what lies outside the sequence is anything.
+  // Running scores by distance, columns -1 … 1: values outside the sequence are arbitrary.
   const auto scores = [](const test::CarriedRun& run, std::size_t layer) {
     const float* c = run.scores.at(layer).data();
     return std::vector<float>{c[1], c[2], c[3], c[4]};
   };
   CHECK(near(scores(sum, 0), {0.707107, 0, 0.707107, 1.414214}));
   CHECK(near(scores(sum, 1), {1.414214, -1.060660, 2.121320, 1.414214}));
-  // The blog's other form, sums of queries and of keys, is another attention.
+  // The blog's other form, with sums of queries and of keys, is a different attention.
   const std::vector<LayerHeads> added = {{{1.5f, -1, 1, 2}, {3, 1, -1, 3}, unit}};
   const std::vector<float> of_sums = carried(added, sizes, Carry::none).outputs[0];
   CHECK(near(of_sums, {0.996519, 0.003481, 0.5, 0.5}));

@@ -46,7 +46,7 @@ EncoderInput input_for(const EtcConfig& model) {
   return random_input(model, kLength, kTokensPerGlobal);
 }
 
-// A forward pass and, when training, its backward pass; parameters as they are.
+// A forward pass and, when training, its backward pass; parameters are not updated.
 void compute(EtcEncoder& encoder, const EncoderInput& input, bool training, ComputeType type) {
   Tape tape(training ? Recording::on : Recording::off);
   ForwardOptions options;
@@ -61,7 +61,7 @@ void compute(EtcEncoder& encoder, const EncoderInput& input, bool training, Comp
   tape.backward();
 }
 
-// Peak of one call after a first one, both with the ledger's own figures.
+// Peak of a second call according to the ledger; may run in counting mode.
 MemoryReport peak_of(const EtcConfig& config, const EncoderInput& input, bool training,
                      ComputeType type = ComputeType::fp32) {
   ParameterSet parameters;
@@ -92,8 +92,8 @@ Work work_of(const EtcConfig& config, const EncoderInput& input, bool training) 
   return work;
 }
 
-// What the forecast leaves out: tails of products in every worker thread, at most 64 rows of the widest input and of a
-// panel, and the same again where the thread's arena grew in two steps.
+// The memory that the forecast does not count: padded tiles of products in every worker thread, at most 64 rows of the
+// widest input and of a panel, and the same again if the thread's arena grew in two steps.
 std::int64_t left_out(const EtcConfig& config) {
   return 2 * 64 * (config.intermediate_size + 192 + 4096) * 4 * thread_count();
 }
@@ -150,7 +150,7 @@ TEST_CASE("the work per operator that is counted is the work that is then done",
 
 TEST_CASE("memory counted from the sizes of labels is that of labels with values", "[nn]") {
   register_cpu_backend();
-  constexpr std::int64_t kLong = 4100;  // more than two samples, and no whole number of blocks or groups
+  constexpr std::int64_t kLong = 4100;  // more than two samples, and not a multiple of blocks or groups
   for (const bool hard : {false, true}) {
     for (const bool training : {false, true}) {
       CAPTURE(hard, training);
@@ -191,7 +191,7 @@ TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") 
   register_cpu_backend();
   memory_ledger::reset_peak();
   const std::int64_t before = memory_ledger::report().total;
-  // Far more than any machine has: only reserved, so it is no error and no page of it is touched.
+  // Far more than any machine has. It is only reserved, so no error occurs and no page is touched.
   const std::int64_t huge = std::int64_t{1} << 40;
   const std::int64_t resident = memory_ledger::process_peak_bytes();
   const MemoryReport report = count_memory([&] {
@@ -204,7 +204,7 @@ TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") 
   CHECK(memory_ledger::report().total == before);
   CHECK(memory_ledger::report().peak == before);
 
-  // An error on the way ends it as well.
+  // An exception in body() also ends counting.
   CHECK_THROWS_AS(count_memory([] { throw Error("stop"); }), Error);
   CHECK(!counting());
   const EtcConfig config = small_model(true, 0);
@@ -254,13 +254,13 @@ TEST_CASE("a forecast runs beside a computation: same bits, same forecast, and t
     CHECK(gradients == alone.second);
     for (int p = 0; p < kPurposeCount; ++p) {
       CAPTURE(purpose_name(static_cast<Purpose>(p)));
-      // Which threads take scratch depends on who was free.
+      // Which threads take scratch depends on which were idle.
       if (p != static_cast<int>(Purpose::scratch)) CHECK(report.at_peak[p] == alone.first.at_peak[p]);
     }
   }
   CHECK(memory_ledger::report().total - held < left_out(config));
-  // A forecast holds what the process holds when it begins, of which the computation beside it is a part: at least what
-  // it is alone, and at most both.
+  // A forecast includes what the process holds when it begins, and so a part of the concurrent computation: it is at
+  // least the forecast alone, and at most the sum of both.
   for (const MemoryReport& report : counted) {
     CHECK(report.peak > expected.peak - held);
     CHECK(report.peak <= expected.peak + alone.first.peak + left_out(config));
@@ -282,7 +282,7 @@ TEST_CASE("several forecasts run side by side and tell the same", "[nn]") {
       CAPTURE(purpose_name(static_cast<Purpose>(p)));
       if (p != static_cast<int>(Purpose::scratch)) CHECK(report.at_peak[p] == expected.at_peak[p]);
     }
-    // A fresh thread has no working memory yet, and this one's is the process's.
+    // A new thread has no working memory yet; that of this thread is included as held by the process.
     CHECK(report.at_peak[static_cast<int>(Purpose::scratch)] >= expected.at_peak[static_cast<int>(Purpose::scratch)]);
   }
 }

@@ -1,4 +1,4 @@
-// A dense encoder's kinds of attention: who they agree with, what they may depend on, what they refuse.
+// A dense encoder's kinds of attention: agreement with references, permitted dependencies, rejected configurations.
 #include "etc_core/nn/dense_attention.h"
 
 #include <cmath>
@@ -66,7 +66,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   return largest;
 }
 
-// All gradients of one training step, one after the other.
+// All gradients of one training step in one array.
 std::vector<float> gradients_of(const DenseConfig& config, const EncoderInput& input, std::int64_t step = 0) {
   register_cpu_backend();
   ParameterSet parameters;
@@ -129,7 +129,7 @@ TEST_CASE("relative positions act in blocks of each head as they do in full atte
       config->max_absolute_position_embeddings = 0;
       config->relative_clip = 6;
     }
-    // 7 blocks are all seen; 30 are not.
+    // With 7 blocks every block is seen; with 30 not.
     CHECK(largest_difference(states_of(full, sequences({28})), states_of(blocks, sequences({28}))) < 1e-3);
     CHECK(largest_difference(states_of(full, sequences({120})), states_of(blocks, sequences({120}))) > 1e-3);
     CHECK(gradients_of(blocks, sequences({120})).size() == gradients_of(full, sequences({120})).size());
@@ -141,7 +141,8 @@ TEST_CASE("few blocks are full attention, and many features nearly", "[nn]") {
   CHECK(same_rows(states_of(config_of(Attention::by_radius), sequences({28})), 0, full));
   CHECK(largest_difference(states_of(config_of(Attention::bigbird), sequences({28})), full) < 1e-4);
   CHECK(largest_difference(states_of(config_of(Attention::window), sequences({28})), full) > 0.01);
-  // Small weights, so that queries and keys are short: the features' variance grows with the exponential of their squares.
+  // Small weights, so that queries and keys are short, because the variance of the features grows with the exponential
+  // of their squares.
   DenseConfig exact = config_of(Attention::full), features = config_of(Attention::performer);
   exact.initializer_range = features.initializer_range = 0.1;
   const Tensor estimated = states_of(exact, sequences({28}));
@@ -226,7 +227,7 @@ TEST_CASE("kinds of attention that do not fit the rest of a configuration are re
   }
 }
 
-// The ledger at the peak of a training step after a first one.
+// The ledger at the peak of a second training step.
 MemoryReport peak_of(const DenseConfig& config, const EncoderInput& input) {
   ParameterSet parameters;
   DenseEncoder encoder(config, parameters);
@@ -261,7 +262,7 @@ TEST_CASE("the forecast of memory is what the ledger measures in every kind of a
     const MemoryReport measured = peak_of(config, input);
     for (int p = 0; p < kPurposeCount; ++p) {
       CAPTURE(purpose_name(static_cast<Purpose>(p)), expected.at_peak[p], measured.at_peak[p]);
-      // Tails of products in every worker thread are left out (count_memory.h).
+      // Padded tiles of products in worker threads are not counted (count_memory.h).
       const std::int64_t left_out = p == static_cast<int>(Purpose::scratch) ? 2 * 64 * 5000 * 4 * thread_count() : 0;
       CHECK(std::abs(measured.at_peak[p] - expected.at_peak[p]) <= left_out);
     }

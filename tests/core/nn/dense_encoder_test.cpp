@@ -82,7 +82,7 @@ TEST_CASE("a sequence has the same bits alone and beside others, packed or not, 
   }
 }
 
-// The gradient of every scale, by name, from an upstream of ones; the sub-layers are given `x` itself.
+// The gradient of every scale, by name, from an upstream gradient of ones; the sub-layers read `x` itself.
 std::map<std::string, float> scale_gradients(const DenseConfig& config, const EncoderInput& input, Tensor& x,
                                              Tensor& y) {
   register_cpu_backend();
@@ -104,7 +104,7 @@ std::map<std::string, float> scale_gradients(const DenseConfig& config, const En
   return gradients;
 }
 
-// The deviation of a parameter's fresh values, and the share of them beyond two deviations.
+// The deviation of a parameter's initial values, and the fraction of them beyond two deviations.
 std::pair<double, double> spread_of(const DenseConfig& config, const std::string& name) {
   ParameterSet parameters;
   const DenseEncoder encoder(config, parameters);
@@ -129,7 +129,7 @@ TEST_CASE("fresh weights have the deviations of BERT, GPT-2 and the sparse trans
     double table, query, attention_output, inner, outer;
     bool truncated;
   };
-  const double cut = 0.879626;  // deviation of a standard normal cut at ±2
+  const double cut = 0.879626;  // deviation of a standard normal truncated at ±2
   const double residual = 1 / std::sqrt(16.0), by_96 = 0.125 / std::sqrt(96.0), by_160 = 0.125 / std::sqrt(160.0);
   const double bert = 0.02 * cut, out = 0.02 * residual;
   using Norm = DenseConfig::Norm;
@@ -151,7 +151,7 @@ TEST_CASE("fresh weights have the deviations of BERT, GPT-2 and the sparse trans
       CAPTURE(name, e.init, e.norm);
       const auto [deviation, beyond] = spread_of(config, name);
       CHECK(deviation == Approx(expected).epsilon(0.03));  // 9,216 samples or more: four standard errors
-      // 4.55 % of a normal distribution; of one cut at ±2 deviations what lies beyond twice its own, smaller one.
+      // 4.55 % of a normal distribution; for one truncated at ±2, the fraction beyond twice its own, smaller deviation.
       CHECK(beyond == Approx(e.truncated ? 0.0347 : 0.0455).margin(0.008));
     }
   }
@@ -279,7 +279,7 @@ TEST_CASE("the watch is told of each attention once, with scores behind it, in o
     model.encoder.forward(tape, sequences({9}), options);
     CHECK(layers == std::vector<std::int64_t>{-1, 0, 1, 2});
     REQUIRE(scores.size() == 3);
-    // 9 tokens see each other; the window of 17 columns is 0 beyond them.
+    // 9 tokens see each other; the other columns of the window of 17 are 0.
     CHECK(std::count(scores[0].data(), scores[0].data() + scores[0].size(), 0.0f) == 2 * 9 * 8);
     CHECK(difference(scores[0], scores[1]) > 1e-3);
     CHECK(difference(scores[1], scores[2]) > 1e-3);

@@ -47,7 +47,7 @@ TEST_CASE("dense encoders of every kind have the gradients of central difference
     }
     test::check_gradients(
         [&](Tape& tape, const std::vector<Var>& x) {
-          for (Parameter* parameter : parameters) ++parameter->version;  // its numbers may have changed
+          for (Parameter* parameter : parameters) ++parameter->version;  // its values may have changed
           return std::vector<Var>{model.encoder.forward_layers(tape, x[0], input, {})};
         },
         {test::noise({5, 8}, 3)}, parameters, 1e-2, 3e-3f);
@@ -110,13 +110,13 @@ TEST_CASE("dense encoders in bf16 and int8 are near those of fp32, states and gr
     }
     const double off = relative_difference(all_rounded.data(), all.data(), all.size());
     CHECK(off > 1e-4);
-    // Without norms logits are large: probabilities are nearly one-hot, their gradients differences of rounded numbers
-    // (over eight seeds of dropout 0.09 to 0.31 here, 0.10 to 0.35 by the emulated GPU).
+    // Without norms logits are large, so probabilities are nearly one-hot and their gradients are differences of
+    // rounded numbers (over eight dropout seeds 0.09 to 0.31 here, 0.10 to 0.35 on the emulated GPU).
     CHECK(off < (config.norm == DenseConfig::Norm::rezero ? 0.4 : 0.1));
   }
 }
 
-// Peak of one call after a first one.
+// Peak of a second call.
 MemoryReport peak_of(const DenseConfig& config, const EncoderInput& input, const ForwardOptions& options) {
   ParameterSet parameters;
   DenseEncoder encoder(config, parameters);
@@ -161,7 +161,7 @@ TEST_CASE("the forecast of a dense encoder's memory is what the ledger then meas
           std::printf(" %.1f/%.1f", 1e-6 * static_cast<double>(expected.peak),
                       1e-6 * static_cast<double>(measured.peak));
         for (int p = 0; p < kPurposeCount; ++p) {
-          if (p == static_cast<int>(Purpose::scratch)) continue;  // threads' own differs, below a megabyte each
+          if (p == static_cast<int>(Purpose::scratch)) continue;  // threads' scratch differs, below a megabyte each
           CAPTURE(purpose_name(static_cast<Purpose>(p)));
           CHECK(measured.at_peak[p] == expected.at_peak[p]);
         }

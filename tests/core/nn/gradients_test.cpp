@@ -1,4 +1,5 @@
-// Gradients of the whole encoder: against finite differences, and the same whatever is kept, recomputed or split.
+// Gradients of the whole encoder: against finite differences, and equal for any checkpointing period or split of the
+// batch.
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
@@ -132,7 +133,7 @@ TEST_CASE("three micro-batches give the gradients of one batch, with dropout and
 }
 
 TEST_CASE("the encoder's gradients are those of finite differences, in every parameter", "[nn]") {
-  // Each variant turns on what the others leave out.
+  // Each variant enables features that the others lack.
   std::vector<EtcConfig> variants;
   {
     EtcConfig config = tiny_config();
@@ -162,7 +163,7 @@ TEST_CASE("the encoder's gradients are those of finite differences, in every par
     TinyModel model(config);
     const EncoderInput input = tiny_input(config, {6, 3}, {2, 1});
     ForwardOptions options;
-    options.training = true;  // the same masks in every call: they depend on seed and place alone
+    options.training = true;  // the same masks in every call: they depend only on seed and position
     const Gradients gradients = model.fresh_gradients(input, options);
     const auto loss = [&] {
       Tape tape(Recording::on);
@@ -223,7 +224,8 @@ TEST_CASE("a loss on one side leaves the parameters alone that only the other si
                                "long_qkv_attention/qkv_relative_attention/relative_emb_table"}) {
         REQUIRE(of_long.count(last + used) == 1);
       }
-      // Both sides' losses together are the sum of each: the gradient is linear in what is put in.
+      // The gradient is linear in the upstream gradient, so the gradient of both sides' losses is the sum of the
+      // separate ones.
       const Gradients of_global = gradients_of(config, input, {}, false, true), both = gradients_of(config, input);
       for (const auto& [name, gradient] : both) {
         CAPTURE(name);
@@ -259,7 +261,7 @@ TEST_CASE("a training in bf16 rounds the operands of its products: gradients are
       worst = std::max(worst, std::abs(a - b));
     }
   }
-  // A factor is off by up to 2^-9 of itself; a few of them follow one another in every layer.
+  // A factor has a relative error of up to 2^-9, and each layer chains a few of them.
   CHECK(worst < 0.05 * largest);
   CHECK(worst > 1e-4 * largest);
 }

@@ -1,4 +1,4 @@
-// Encoders whose carried scores take 16 bits: what becomes of their states and of their memory.
+// Encoders with carried scores in 16 bits: accuracy of states, and memory.
 #include <string>
 #include <tuple>
 

@@ -1,4 +1,4 @@
-// Inputs that cannot be meant are errors that name tensor, place and limit.
+// Invalid inputs are errors that name tensor, position and limit.
 #include "etc_core/base/error.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/nn/tiny_model.h"

@@ -75,7 +75,8 @@ TEST_CASE("initial values follow their distributions", "[nn]") {
     largest = std::max(largest, std::abs(static_cast<double>(x)));
     inside += std::abs(x) < 0.5f ? 1 : 0;
   }
-  // Standard normal cut at two: variance 1 - 4 phi(2)/(2 Phi(2) - 1) = 0.77374, within one: 0.6827/0.9545 = 0.71524.
+  // Standard normal truncated at ±2: variance 1 - 4 phi(2)/(2 Phi(2) - 1) = 0.77374, within one: 0.6827/0.9545 =
+  // 0.71524.
   // The bounds are five standard errors of 400,000 samples.
   const double n = 400000;
   REQUIRE(std::abs(sum / n) < 5 * 0.5 * 0.88 / std::sqrt(n));

@@ -1,4 +1,5 @@
-// Every position method with every kind of attention: what goes together runs, in all number types, and is trained.
+// Every position method with every kind of attention: compatible combinations run in all number types and can be
+// trained.
 #include <cmath>
 
 #include "etc_core/base/cpu_features.h"
@@ -32,7 +33,7 @@ DenseConfig combined(Method method, Attention attention) {
   return config;
 }
 
-// Calls body(config) for every pair that goes together; the others are refused when the configuration is checked.
+// Calls body(config) for every compatible pair; validation rejects the others.
 template <typename Body>
 void for_every_pair(const Body& body) {
   for (const Method method : kPositionMethods) {

@@ -1,5 +1,5 @@
-// Position methods in the dense encoder: what they see, their gradients, neighbours, errors. Their formulas are compared
-// in tests/golden/attention_golden_test.cpp.
+// Position methods in the dense encoder: their dependence on positions, gradients, neighbours, errors.
+// tests/golden/attention_golden_test.cpp checks the formulas.
 #include "etc_core/nn/positions.h"
 
 #include <cmath>
@@ -111,7 +111,7 @@ TEST_CASE("every position method sees the order of tokens, and nothing else does
   std::swap(swapped[3], swapped[9]);
   const auto change = [&](Method method) {
     Model model(with_method(method));
-    // A token that stays where it is sees the same tokens in both.
+    // The compared token keeps its position and sees the same tokens in both sequences.
     return difference(rows(model.states(tokens({ids})), 5, 1), rows(model.states(tokens({swapped})), 5, 1));
   };
   CHECK(change(Method::none) < 1e-5);
@@ -277,7 +277,7 @@ TEST_CASE("position methods have as many parameters as the specification counts,
   CHECK(added(Method::etc, 64) == layers * 129 * (hidden + heads));
   // u is the query projection's bias, which every method has.
   CHECK(added(Method::transformer_xl) == 7'096'320 - layers * hidden);
-  // One u and one v in place of each layer's.
+  // One u and one v instead of one per layer.
   CHECK(count(Method::transformer_xl, 511) - count(Method::transformer_xl, 511, Sharing::model) ==
         2 * (layers - 1) * hidden);
 }
@@ -327,9 +327,9 @@ TEST_CASE("labels of an input select rows of ETC's tables, as many as a byte can
   label_all(6);
   Model model(config);
   CHECK(difference(model.states(labelled), model.states(plain)) < 1e-5);
-  label_all(1);  // others than the distances' own
+  label_all(1);  // different from the labels of the distances
   CHECK(difference(model.states(labelled), model.states(plain)) > 1e-3);
-  config.relative_clip = 127;  // 255 rows, of which a byte has room for 255 with 255 itself for what is masked
+  config.relative_clip = 127;  // 255 rows: labels fit a byte, whose value 255 means masked
   CHECK(Model(config).states(labelled).size() == 9 * 12);
   config.relative_clip = 128;
   CHECK_THROWS_WITH(

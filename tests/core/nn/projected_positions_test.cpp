@@ -1,5 +1,5 @@
-// Transformer-XL's tables kept between passes of inference: the bits of tables that every pass computes, whatever
-// happens to the weights, and the memory that the forecast says.
+// Transformer-XL's tables cached between passes of inference: the same bits as tables computed in every pass, also
+// after weights change, and the forecast memory.
 #include "etc_core/nn/projected_positions.h"
 
 #include <thread>
@@ -34,7 +34,7 @@ std::vector<float> values(const Tensor& of) {
   return {of.data(), of.data() + of.size()};
 }
 
-// Biases of positions begin at 0, with which nobody would miss them.
+// Position biases are initially 0, so a missing bias would go unnoticed.
 void fill(Parameter& parameter, std::uint64_t seed) {
   const std::vector<float> numbers = test::random_floats(parameter.size(), seed);
   std::copy(numbers.begin(), numbers.end(), parameter.value.data());
@@ -55,7 +55,7 @@ struct ProjectedModel : SmallDense {
   std::vector<float> states_of(const EncoderInput& input) { return values(states(input)); }
 };
 
-// Of an encoder that has the same weights and has computed nothing yet.
+// States of a new encoder with the same weights.
 std::vector<float> states_of_fresh(ParameterSet& weights, const DenseConfig& config, const EncoderInput& input) {
   ProjectedModel fresh(config);
   for (const auto& parameter : fresh.parameters.all()) {
@@ -65,7 +65,7 @@ std::vector<float> states_of_fresh(ParameterSet& weights, const DenseConfig& con
   return fresh.states_of(input);
 }
 
-// How many layers' tables are made meanwhile.
+// Number of layers whose tables are computed during the call.
 template <typename Body>
 std::int64_t tables_made(const Body& body) {
   profiler::start();
@@ -141,7 +141,7 @@ TEST_CASE("training steps between passes empty what is kept of positions, and ne
   for (const std::int64_t period : {0, 1}) {
     CAPTURE(period);
     DenseConfig config = xl_config();
-    config.grad_checkpointing_period = period;  // 1: layers are run on a tape that does not record first
+    config.grad_checkpointing_period = period;  // 1: layers first run on a tape that does not record
     ProjectedModel model(config);
     const EncoderInput text = sequences({9, 24});
     const auto held = [] { return memory_ledger::report().current[static_cast<int>(Purpose::weights)]; };
@@ -207,7 +207,7 @@ TEST_CASE("kept tables of Transformer-XL serve products of every number type wit
   }
 }
 
-// Peak of a pass of inference after a first one.
+// Peak of a second inference pass.
 MemoryReport peak_of(const DenseConfig& config, const EncoderInput& input, bool release) {
   ParameterSet parameters;
   DenseEncoder encoder(config, parameters);

@@ -1,4 +1,5 @@
-// Tables of relative positions for another clip: what a model computes with them, and what cannot be resized.
+// Tables of relative positions resized to another clipping distance: results of models with them, and cases that cannot
+// be resized.
 #include "etc_core/nn/resize_positions.h"
 
 #include <cmath>
@@ -41,7 +42,7 @@ Tensor resized_states(const DenseConfig& from, const DenseConfig& to, const Enco
   return model.states(input);
 }
 
-// Sums over rows of a table may be in another order, so not bit by bit.
+// Not compared bit by bit, because sums over rows of a table may run in another order.
 double largest_difference(const Tensor& a, const Tensor& b) {
   REQUIRE(a.size() == b.size());
   double largest = 0;
@@ -92,7 +93,7 @@ TEST_CASE("the hint at a table of another shape is that of its method", "[nn]") 
              Contains("expected [19, 12], got [13, 2, 12] (the checkpoint has relative_positions shaw, "
                       "relative_sharing layer+head") &&
                  !Contains("resize_relative"));
-  // Rows that do not fit although they were asked for: no advice to ask for them.
+  // Resizing was requested but rows do not fit: the message must not advise to request it.
   const RowChoice beyond = [](const Parameter&) { return std::vector<std::int64_t>(19, 13); };
   CHECK_THAT(message(shaw, clipped(Method::shaw, 9), beyond),
              Contains("got [13, 2, 12] (not the rows of relative_clip 6") && !Contains("resize_relative"));

@@ -1,5 +1,5 @@
-// Causal encoders and their memory of earlier segments: who sees whom, equality with one pass over the whole text,
-// gradients, neighbours, what is refused.
+// Causal encoders and their memory of earlier segments: visible tokens, equality with one pass over the whole text,
+// gradients, neighbours, rejected inputs.
 #include "etc_core/nn/segment_memory.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ DenseConfig causal_config(Method method = Method::transformer_xl) {
   return config;
 }
 
-// Texts of these lengths, and tokens [first, first + count) of each as far as there are any.
+// Texts of these lengths, and tokens [first, first + count) of each, as far as they exist.
 const std::vector<std::int64_t> kTexts = {14, 9};
 EncoderInput segment_of(const EncoderInput& texts, std::int64_t first, std::int64_t count) {
   EncoderInput input;
@@ -55,7 +55,8 @@ EncoderStates run(SmallDense& model, const EncoderInput& input) {
   return model.encoder.forward(tape, input, {});
 }
 
-// States of the texts read in segments, each with the memory of those before; rows as in one pass over the texts.
+// States of the texts read in segments, each with the memory of the previous segments; rows in the order of one pass
+// over the texts.
 std::vector<float> in_segments(SmallDense& model, const EncoderInput& texts, std::int64_t length) {
   const std::int64_t H = model.encoder.config().hidden_size;
   std::vector<float> all(static_cast<std::size_t>(texts.long_tokens() * H));
@@ -111,7 +112,7 @@ TEST_CASE("segments with the memory of all before them are one pass over the tex
     for (const auto norm : {DenseConfig::Norm::post_ln, DenseConfig::Norm::pre_ln}) {
       DenseConfig config = causal_config(method);
       config.norm = norm;
-      config.use_residual_attention = norm == DenseConfig::Norm::post_ln;  // scores of pairs, however they are cut
+      config.use_residual_attention = norm == DenseConfig::Norm::post_ln;  // scores belong to pairs
       SmallDense model(config);
       const Tensor whole = run(model, texts).long_states.value();
       CAPTURE(static_cast<int>(method), static_cast<int>(norm));
@@ -130,7 +131,7 @@ TEST_CASE("a window no longer than the memory sees the same keys however the tex
   const Tensor whole = run(model, texts).long_states.value();
   CHECK(largest_difference(in_segments(model, texts, 5), whole) < 2e-4);
   CHECK(largest_difference(in_segments(model, texts, 2), whole) < 2e-4);
-  // A shorter memory forgets.
+  // A shorter memory changes the result.
   config.memory_length = 2;
   SmallDense forgetful(config);
   CHECK(largest_difference(in_segments(forgetful, texts, 5), whole) > 1e-2);

@@ -71,7 +71,7 @@ TEST_CASE("encoder-decoders of every kind have the states of the formulas, in ba
       Reals encoded;
       const Reals decoded = reference.decode(part(pairs.source.token_ids, pairs.source.long_offsets, b),
                                              part(pairs.target.target_ids, pairs.target.target_offsets, b), encoded);
-      // Outputs of at most 15 sub-layers, the largest of some 10: rounding of fp32 grows with each.
+      // Outputs of at most 15 sub-layers, the largest of some 10: the fp32 rounding error grows with each.
       const std::int64_t S = pairs.source.long_offsets[b], T = pairs.target.target_offsets[b];
       CHECK(largest_difference(encoded, states.encoded.value().data() + S * config.hidden_size) < 3e-5);
       CHECK(largest_difference(decoded, states.decoded.value().data() + T * config.hidden_size) < 3e-5);
@@ -82,7 +82,7 @@ TEST_CASE("encoder-decoders of every kind have the states of the formulas, in ba
 TEST_CASE("encoder-decoders of every kind have the gradients of central differences", "[nn]") {
   const Pairs pairs({{3, 2}, {1, 3}});
   for (Seq2SeqConfig config : seq2seq_variants()) {
-    config.hidden_act = "tanh";  // differences see ReLU's corner
+    config.hidden_act = "tanh";  // finite differences are inexact at ReLU's kink
     config.hidden_size = 4;
     config.intermediate_size = 3;
     CAPTURE(name_of(config));
@@ -90,7 +90,7 @@ TEST_CASE("encoder-decoders of every kind have the gradients of central differen
     std::vector<Parameter*> parameters;
     for (const auto& parameter : model.parameters.all()) {
       const std::string& name = parameter->name;
-      // One decoder layer in the middle, all that is not of layers, and the encoder's first.
+      // One decoder layer in the middle, the parameters outside of layers, and the encoder's first layer.
       if (name.find("layer_") == std::string::npos || name.find("decoder/layer_1") != std::string::npos ||
           name.find("encoder/layer_0/self") != std::string::npos) {
         if (!name.ends_with("key/bias") && name.find("embeddings") == std::string::npos) {
@@ -100,7 +100,7 @@ TEST_CASE("encoder-decoders of every kind have the gradients of central differen
     }
     check_gradients(
         [&](Tape& tape, const std::vector<Var>&) {
-          for (Parameter* parameter : parameters) ++parameter->version;  // its numbers may have changed
+          for (Parameter* parameter : parameters) ++parameter->version;  // its values may have changed
           const SmallSeq2Seq::States states = model.run(tape, pairs);
           return std::vector{states.decoded};
         },
@@ -231,7 +231,8 @@ TEST_CASE("decoding token by token has the states of all tokens at once, whoever
     Tape tape(Recording::off);
     const Tensor encoded = model.encoder.forward(tape, sources.source, {}).long_states.value();
     IncrementalDecoder incremental(model.decoder, encoded, sources.source.long_offsets);
-    // Sentence 0 has three hypotheses, which are exchanged; 1 ends after four steps; 2 begins as one and becomes two.
+    // Sentence 0 has three hypotheses, which swap places; 1 ends after four steps; 2 begins with one hypothesis, which
+    // becomes two.
     std::vector<std::vector<std::int32_t>> read;
     std::vector<std::int64_t> of;
     Tensor states;
@@ -397,7 +398,7 @@ TEST_CASE("ADMIN's profile follows its recursion, and folding its numbers change
   options.seed = 4;
   CHECK(profile_admin(model.encoder, model.decoder, pairs.source, pairs.target, options)[1].value != profile[1].value);
 
-  // Trained numbers differ from column to column, those of the first sub-layers too.
+  // Trained factors differ between columns, also in the first sub-layers.
   for (std::size_t i = 0; i < omegas.size(); ++i) {
     const Tensor moved = noise(omegas[i]->shape, 50 + i);
     for (std::int64_t j = 0; j < moved.size(); ++j) omegas[i]->value.data()[j] *= 1 + 0.3f * moved.data()[j];

@@ -46,7 +46,7 @@ struct SmallDense {
   ParameterSet parameters;
   DenseEncoder encoder;
 
-  // With fresh values; scales of ReZero, which would be 0, are 0.6, 0.5, 0.4, ….
+  // With initial values, except that scales of ReZero, which would be 0, are 0.6, 0.5, 0.4, ….
   explicit SmallDense(const DenseConfig& config) : encoder(config, parameters) {
     register_cpu_backend();
     parameters.initialize(5);
@@ -63,7 +63,7 @@ struct SmallDense {
     return encoder.forward(tape, input, {}).long_states.value().to(Device::cpu);
   }
 
-  // Of every parameter, from an upstream that differs in every number.
+  // Gradients of every parameter, from an upstream gradient whose elements all differ.
   DenseGradients gradients(const EncoderInput& input, const ForwardOptions& options) {
     parameters.drop_gradients();
     Tape tape(Recording::on);
@@ -84,13 +84,13 @@ struct SmallDense {
   }
 };
 
-// States as gradients are given, so that both are compared in one way.
+// States in the format of gradients, so that both are compared in the same way.
 inline DenseGradients states_of(SmallDense& model, const EncoderInput& input) {
   const Tensor states = model.states(input);
   return {{"states", {states.data(), states.data() + states.size()}}};
 }
 
-// A training step's, with dropout.
+// Options of a training step, with dropout.
 inline ForwardOptions training(ComputeType compute) {
   ForwardOptions options;
   options.training = true;
@@ -99,7 +99,8 @@ inline ForwardOptions training(ComputeType compute) {
   return options;
 }
 
-// Encoders of every placement of norms and scales, with and without running scores, in an order of their own.
+// Encoders of every placement of norms and scales, with and without running scores, and one with its own sublayer
+// order.
 inline std::vector<DenseConfig> dense_variants() {
   std::vector<DenseConfig> variants;
   using Norm = DenseConfig::Norm;

@@ -1,4 +1,4 @@
-// A small encoder-decoder with its parameters, and pairs of sentences for it.
+// A small encoder-decoder with its parameters, and pairs of sentences as its input.
 #pragma once
 
 #include <string>
@@ -44,7 +44,7 @@ struct Pairs {
 };
 
 struct SmallSeq2Seq {
-  // With fresh values; norms' numbers, biases and scales are moved away from 1 and 0, so that each says something.
+  // With initial values, except that norms, biases and scales are moved away from 1 and 0, so that each has an effect.
   explicit SmallSeq2Seq(const Seq2SeqConfig& config) : encoder(config, parameters), decoder(config, parameters) {
     register_cpu_backend();
     parameters.initialize(5);
@@ -81,8 +81,8 @@ inline std::string name_of(const Seq2SeqConfig& config) {
   return json_line(config.to_json());
 }
 
-// Every placement of norms and scales; scores carried by none, all, or one of the types, as sums or means; tables shared
-// or not.
+// Every placement of norms and scales; scores carried by none, all, or one of the types, as sums or means; shared or
+// separate tables.
 inline std::vector<Seq2SeqConfig> seq2seq_variants() {
   std::vector<Seq2SeqConfig> variants;
   using Norm = Seq2SeqConfig::Norm;

@@ -1,4 +1,4 @@
-// Training with as many threads as there may be: the same weights.
+// Training gives the same weights for any number of threads.
 #include <cstring>
 
 #include "etc_core/base/parallel.h"
@@ -9,7 +9,7 @@
 
 using namespace etc;
 
-// Rows of 3,072 floats, and a whole block of tokens: where oneDNN chooses its kernel by the tile.
+// Rows of 3,072 floats and a whole block of tokens, sizes for which oneDNN chooses its kernel by the tile.
 TEST_CASE("weights of a wide layer are the same after 3 steps with 1, 2, 3 and 16 threads", "[nn]") {
   EtcConfig config = test::tiny_config();
   config.hidden_size = 256;

@@ -17,13 +17,13 @@ namespace etc::test {
 
 using Gradients = std::map<std::string, Tensor>;
 
-// Rows of a state tensor as bits, for comparisons of chosen tokens.
+// Compares the bits of one row of each of two state tensors.
 inline bool equal_rows(const Tensor& a, std::int64_t row_a, const Tensor& b, std::int64_t row_b) {
   return std::memcmp(a.data() + row_a * a.cols(), b.data() + row_b * b.cols(),
                      static_cast<std::size_t>(a.cols()) * 4) == 0;
 }
 
-// Parameters and encoder of one configuration, away from their initial values (no gamma is 1, no bias 0).
+// Encoder of one configuration with parameters that differ from their initial values (no gamma is 1, no bias 0).
 struct TinyModel {
   ParameterSet parameters;
   EtcEncoder encoder;
@@ -44,7 +44,7 @@ struct TinyModel {
     return encoder.forward(tape, input, {});
   }
 
-  // Gradients (on the host) of the weighted sum of both states (or one of them); adds to what the parameters have.
+  // Gradients (on the host) of the weighted sum of both states (or one of them); adds to the parameters' gradients.
   void backward(const EncoderInput& input, const ForwardOptions& options = {}, bool of_long = true,
                 bool of_global = true) {
     Tape tape(Recording::on);

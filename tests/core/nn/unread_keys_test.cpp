@@ -1,4 +1,4 @@
-// What each position method reads of its configuration: the keys it is said not to read change nothing, the others do.
+// The configuration keys that each position method reads: keys reported as unread have no effect, the others have.
 #include <functional>
 
 #include "etc_core/base/files.h"
@@ -19,7 +19,7 @@ struct Key {
   std::function<void(DenseConfig&)> change;
 };
 
-// Another value than usual of every key.
+// A non-default value for every key.
 const Key kKeys[] = {
     {"relative_clip", [](DenseConfig& c) { c.relative_clip = 6; }},
     {"relative_sharing", [](DenseConfig& c) { c.relative_sharing = PositionConfig::Sharing::model; }},
@@ -38,7 +38,7 @@ DenseConfig with_method(Method method) {
   return config;
 }
 
-// All that follows from a configuration: fresh parameters, and states where biases are not 0.
+// The effects of a configuration: initial parameters, and states with non-zero biases.
 struct Outcome {
   std::vector<std::pair<std::string, std::vector<float>>> parameters;
   std::vector<float> states;
@@ -61,7 +61,7 @@ TEST_CASE("a method's unread keys are those that change neither its parameters n
     const DenseConfig usual = with_method(method);
     CHECK(usual.unread_keys().empty());
     const Outcome expected(usual);
-    std::map<std::string, bool> changes;  // whether any of a key's values does
+    std::map<std::string, bool> changes;  // whether any value of the key has an effect
     for (const Key& key : kKeys) {
       DenseConfig config = usual;
       key.change(config);

@@ -41,7 +41,8 @@ TEST_CASE("activations are within a few ulp of the exact value", "[core][ops]") 
     std::vector<double> expected;
     for (const float v : x) expected.push_back(reference_activation(name, v));
     if (name == "gelu") {
-      // x·(1 + tanh) in double cancels, too: the exact value for negative x is x·sigmoid.
+      // x·(1 + tanh) suffers from cancellation in double, too, so the exact value for negative x is computed as
+      // x·sigmoid.
       for (std::size_t i = 0; i < x.size(); ++i) {
         const double v = x[i];
         const double u = std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v);

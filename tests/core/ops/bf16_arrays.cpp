@@ -16,7 +16,7 @@ using ops::Activation;
 namespace {
 constexpr std::size_t kGuard = 64;
 constexpr std::uint16_t kMark = 0x7abc;
-constexpr float kInitial = 0.25f;  // of what is written
+constexpr float kInitial = 0.25f;  // initial value of outputs
 }  // namespace
 
 Bf16Array::Bf16Array(const std::vector<float>& values) : size_(values.size()) {
@@ -49,7 +49,7 @@ LayerResult run_layer(const LayerCase& of, bool x_bf16, bool y_bf16) {
   const GappedSizes& s = of.sizes;
   const auto x = rounded(random_floats(s.rows * (s.in + s.gap), 1)), w = random_floats(s.in * s.out, 2);
   const auto bias = rounded(random_floats(s.out, 3));
-  // On a GPU only activations of a pass of their own want y without gaps.
+  // On a GPU, activations in a separate pass need y without gaps.
   const bool gaps = of.device == Device::cpu || of.activation == Activation::linear;
   const std::int64_t y_stride = gaps ? s.out + s.gap : s.out;
   const auto matrix =

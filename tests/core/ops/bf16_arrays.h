@@ -1,5 +1,5 @@
-// Operators on arrays of bf16, the same cases for every device that keeps them: what an operator makes of arrays of
-// fp32 of the same numbers, rounded.
+// Operators on arrays of bf16, with the same cases for every device that keeps them. Expected: the operator's result on
+// fp32 arrays of the same numbers, rounded.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace etc::test {
 
-// An array of bf16 with a zone behind it that an operator must leave alone.
+// An array of bf16 with a guard zone after it that an operator must not change.
 class Bf16Array {
  public:
   explicit Bf16Array(const std::vector<float>& values);
@@ -24,15 +24,15 @@ class Bf16Array {
   std::vector<Bf16> all_;
 };
 
-// Every number as bf16 holds it.
+// Every number rounded to bf16.
 std::vector<float> rounded(std::vector<float> values);
 
-// Rows of x, dx, y and dz lie so many numbers further apart than they are long.
+// `gap`: the strides of x, dx, y and dz exceed the row length by this many numbers.
 struct GappedSizes {
   std::int64_t rows, in, out, gap;
 };
 
-// A call of linear(), its numbers random and such as bf16 holds.
+// A call of linear() with random numbers that bf16 represents exactly.
 struct LayerCase {
   Device device = Device::cpu;
   GappedSizes sizes = {};
@@ -47,7 +47,7 @@ struct LayerResult {
 };
 LayerResult run_layer(const LayerCase& of, bool x_bf16, bool y_bf16);
 
-// A call of linear_backward() likewise.
+// A call of linear_backward() with such numbers.
 struct GradientCase {
   Device device = Device::cpu;
   GappedSizes sizes = {};

@@ -1,5 +1,5 @@
-// Operators of the CPU on arrays of bf16. Equal bits with arrays of fp32 are also equal bits wherever a row lies: those
-// are tested in fp32.
+// Operators of the CPU on arrays of bf16. They are compared bit by bit with fp32 arrays; that bits do not depend on the
+// position of a row is tested in fp32.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -19,8 +19,8 @@ using ops::WeightLayout;
 
 namespace {
 
-// Less than a tile of rows, one, several, more than a block of 512 tokens; columns of less than a vector, of a panel
-// that is not whole, of several.
+// Rows: less than one tile, one tile, several, more than a block of 512 tokens. Columns: less than a vector, a partial
+// panel, several panels.
 const std::vector<GappedSizes> kGapped = {{1, 8, 200, 8},    {63, 200, 8, 0},   {64, 776, 200, 0},
                                           {65, 200, 776, 8}, {1100, 776, 8, 0}, {1100, 8, 776, 8}};
 const std::vector<std::int64_t> kWidths = {2, 24, 200, 256, 258, 770, 776};
@@ -31,7 +31,7 @@ bool offered(ComputeType compute) {
   return false;
 }
 
-// With x, y or both in bf16: what fp32 gives, y and z rounded where they are bf16.
+// With x, y or both in bf16: expects the fp32 result, with y and z rounded where they are bf16.
 void check_layer(const LayerCase& of) {
   const LayerResult fp32 = run_layer(of, false, false);
   for (const auto& [x_bf16, y_bf16] : {std::pair(true, true), std::pair(true, false), std::pair(false, true)}) {
@@ -124,7 +124,7 @@ TEST_CASE("layers and gradients on arrays of bf16 have the same bits for 1, 2 an
 
 TEST_CASE("activations, sums and norms on arrays of bf16 round what they compute in fp32", "[ops]") {
   ops::register_cpu_ops();
-  // The last is of several tasks.
+  // The last size needs several tasks.
   check_bf16_activations_and_sums(Device::cpu, {2, 6, 14, 18, 510, 512, 514, 3000, 40010});
   check_bf16_norms(Device::cpu, 70, kWidths);
 }
@@ -138,14 +138,15 @@ TEST_CASE("NaN stays NaN and infinity infinity where results are rounded to bf16
   ops::register_cpu_ops();
   constexpr std::int64_t kRows = 3, kIn = 8, kOut = 24;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // All that this NaN has is cut off. The largest float is nearer to infinity than to the largest number of bf16.
+  // All mantissa bits of this NaN are cut off by rounding. The largest float is nearer to infinity than to the largest
+  // bf16.
   const float nan = std::bit_cast<float>(0x7f800001u), largest = std::numeric_limits<float>::max();
   std::vector<float> bias(kOut, 1.0f);
   bias[0] = nan;
   bias[1] = kInfinity;
   bias[2] = -kInfinity;
   bias[3] = -largest;
-  bias[20] = nan;  // of a vector that is not whole
+  bias[20] = nan;  // in a partial vector
   bias[21] = kInfinity;
   const std::vector<float> w(kIn * kOut);
   std::vector<float> x(kRows * kIn);

@@ -13,7 +13,7 @@ namespace {
 // Three examples, one of them empty, with their own ordinals.
 const std::vector<std::int64_t> kOffsets = {0, 5, 5, 72};
 const std::vector<std::uint64_t> kOrdinals = {7, 1000, 123456789012ull};
-constexpr double kRounding = 0x1p-24;  // of one operation in fp32, relative
+constexpr double kRounding = 0x1p-24;  // relative rounding error of one fp32 operation
 
 ops::HiddenDropout dropout(float rate, const std::vector<std::int64_t>& offsets = kOffsets) {
   return {.rate = rate,
@@ -47,7 +47,7 @@ std::vector<float> run(const ops::HiddenDropout& d, std::int64_t cols, const std
 }  // namespace
 
 TEST_CASE("the reference generators of dropout give their authors' numbers", "[core][ops]") {
-  // Random123's known answers for philox4x32 with 10 rounds; the third key and counter are digits of pi.
+  // Random123's known-answer tests for philox4x32 with 10 rounds; the third key and counter are digits of pi.
   REQUIRE(reference_philox({0, 0, 0, 0}, 0, 0) == Words4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   const std::uint32_t ones = 0xffffffff;
   REQUIRE(reference_philox({ones, ones, ones, ones}, ones, ones) ==
@@ -88,7 +88,7 @@ TEST_CASE("hidden dropout equals its definition in double for awkward sizes and 
         CAPTURE(offsets, cols, rate);
         const auto a = mixed_floats(offsets.back() * cols, 3), base = mixed_floats(offsets.back() * cols, 4);
         const ReferenceDropout of = reference(rate, offsets);
-        // 1-rate, 1/(1-rate), the product, and the sum are rounded once each, relative to the terms at most.
+        // 1-rate, 1/(1-rate), the product and the sum are each rounded once, at most relative to the terms.
         for (const Reals& added : {Reals{}, to_double(base)}) {
           const Reals mass = reference_dropout_add(of, cols, magnitudes(a), added.empty() ? added : magnitudes(base));
           const Reals expected = reference_dropout_add(of, cols, to_double(a), added);
@@ -112,8 +112,8 @@ TEST_CASE("the gradient of hidden dropout is the same call, as central differenc
     const auto loss = [&](const Reals& x) {
       return inner_product(reference_dropout_add(of, cols, x, {}), to_double(dy));
     };
-    // The loss is linear: any step is exact, and with 1e6, the size of the numbers, only its rounding in double is
-    // left: 80 sums below 2^28, over twice the step.
+    // The loss is linear, so any step is exact. With a step of 1e6, the magnitude of the numbers, only the rounding in
+    // double remains: 80 sums below 2^28, divided by twice the step.
     const Reals slopes = central_differences(loss, to_double(a), 1e6);
     const auto da = run(dropout(0.3f, offsets), cols, dy, {}, false);
     REQUIRE(near_all("da", da, slopes, 80 * 0x1p28 * 0x1p-53 / 1e6, 4 * kRounding));

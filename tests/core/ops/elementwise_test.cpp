@@ -43,7 +43,7 @@ TEST_CASE("sums, scaled sums and scaling equal the formulas in double, also in p
       const auto a = mixed_floats(size, 1), b = mixed_floats(size, 2);
       const Reals sum = reference_axpy(1, to_double(b), to_double(a));
       const Reals scaled_sum = reference_axpy(s, to_double(b), to_double(a));
-      // One rounding of the sum; one of the product before, which is at most the sum of the terms.
+      // One rounding of the sum, and one of the product, which is at most the sum of the terms.
       const Reals sum_tolerance = reference_scale(0x1p-24, reference_axpy(1, magnitudes(b), magnitudes(a)));
       const Reals scaled_tolerance =
           reference_scale(0x1p-23, reference_axpy(std::fabs(s), magnitudes(b), magnitudes(a)));
@@ -81,8 +81,8 @@ TEST_CASE("the sum of squares is exact to double rounding and the same for any t
     auto x = mixed_floats(size, 1);
     for (float& v : x) v *= 1e15f;  // squares overflow fp32
     const double expected = reference_sum_of_squares(to_double(x));
-    // Squares of fp32 numbers are exact in double. No term is negative: each of the two sums is rounded size times at
-    // most.
+    // Squares of fp32 numbers are exact in double. No term is negative, so each of the two sums is rounded at most
+    // `size` times.
     const double tolerance = 2 * static_cast<double>(size) * 0x1p-53 * expected;
     REQUIRE(std::fabs(ops::sum_of_squares(Device::cpu, x.data(), size) - expected) <= tolerance);
     REQUIRE(same_bits_for_any_thread_count([&] {

@@ -10,7 +10,7 @@ using namespace etc::test;
 
 namespace {
 
-// Everything an embedding may sum, for `rows` tokens; ids repeat, two segment ids lie outside.
+// All terms of an embedding sum for `rows` tokens; ids repeat, and two segment ids are out of range.
 struct Terms {
   std::int64_t rows = 0, cols = 0;
   std::vector<float> base, adder, tables[3];
@@ -54,7 +54,7 @@ Reals reference(const Terms& of, int given, Reals (*convert)(const std::vector<f
   return e;
 }
 
-// Of `factor` roundings of the sum's terms, each relative to the magnitudes of all.
+// Tolerances for `factor` roundings, each relative to the sum of the magnitudes.
 Reals tolerances(Reals mass, double factor) {
   for (double& value : mass) value *= factor * 0x1p-24;
   return mass;
@@ -76,7 +76,7 @@ TEST_CASE("an embedding is the sum of the given rows, base and adder", "[core][o
                           tolerances(reference(of, given, magnitudes), 4)));
         REQUIRE(e.guards_intact());
       }
-      // Over its own base and over its adder.
+      // In place over base and over adder.
       for (const int given : {1, 16}) {
         CAPTURE(rows, cols, given);
         Guarded e(given == 1 ? of.base : of.adder);
@@ -145,8 +145,8 @@ TEST_CASE("a table's gradient sums its tokens in order, for any thread count", "
   struct Case {
     std::int64_t rows, limit, cols;
   };
-  // Twenty ids as of tokens, five as of segments: these sum their tokens in several blocks. Four and one: all but a few
-  // tokens have one id.
+  // Twenty ids as for tokens, five as for segments, which sum their tokens in several blocks. With four ids and with
+  // one, nearly all tokens have the same id.
   for (const auto& [rows, limit, cols] : {Case{0, 20, 6},
                                           {1, 4, 1},
                                           {2, 20, 2},
@@ -165,7 +165,7 @@ TEST_CASE("a table's gradient sums its tokens in order, for any thread count", "
     }
     const Reals expected = reference_lookup_gradient(to_double(before), ids, cols, to_double(de));
     const Reals mass = reference_lookup_gradient(magnitudes(before), ids, cols, magnitudes(de));
-    // A sum of at most `rows` gradients and what was there, in any order: one rounding for each.
+    // A sum of at most `rows` gradients and the initial value, in any order: one rounding for each.
     const Reals tolerance = tolerances(mass, static_cast<double>(rows));
     const auto run = [&, cols = cols] { return gradient(before, cols, ids, de); };
     REQUIRE(near_each("dtable", run(), expected, tolerance));
@@ -184,7 +184,7 @@ TEST_CASE("central differences confirm the gradient of a table", "[core][ops]") 
       reference_lookup({values, 5, ids}, cols, e);
       return inner_product(e, to_double(de));
     };
-    // The loss is linear, so a step of 1 is exact. Four gradients at most below 1: three roundings.
+    // The loss is linear, so a step of 1 is exact. At most four gradients below 1 are summed: three roundings.
     const Reals slopes = central_differences(loss, to_double(table), 1);
     const auto dtable = gradient(std::vector<float>(table.size()), cols, ids, de);
     REQUIRE(near_all("dtable", dtable, slopes, 3 * 4 * 0x1p-24));

@@ -1,4 +1,4 @@
-// Every message of the operators' checks, provoked.
+// Triggers every error message of the operators' checks.
 #include "etc_core/ops/cross_entropy.h"
 #include "etc_core/ops/dropout.h"
 #include "etc_core/ops/embedding.h"

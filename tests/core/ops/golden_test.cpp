@@ -15,7 +15,8 @@ using namespace etc::test;
 
 namespace {
 
-// Tolerance of the goldens' description: 1e-5 absolute for values, 1e-5 relative to the largest for gradients.
+// Tolerance from the description of the golden files: 1e-5 absolute for values, 1e-5 relative to the largest for
+// gradients.
 constexpr double kTolerance = 1e-5;
 
 double largest(const std::vector<double>& values) {

@@ -1,4 +1,4 @@
-// Products of bytes: exact everywhere, whichever kernel makes them.
+// Products of bytes are exact with every kernel.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@ using namespace etc::ops::cpu;
 
 namespace {
 
-// Memory on a border of 64 bytes, as the kernels get it.
+// Memory aligned to 64 bytes, as the kernels receive it.
 struct Bytes64 : NotCopied {
   explicit Bytes64(std::int64_t size)
       : bytes(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>((size + 63) / 64 * 64)))) {}
@@ -54,7 +54,7 @@ struct Operands {
   std::vector<std::int8_t> w;
 };
 
-// The product as a kernel gives it, group after group; around each group's result nothing changes.
+// The product computed by a kernel, group by group; checks that memory around each group's result is unchanged.
 std::vector<std::int32_t> product_of(const ReducedKernel& kernel, const Operands& of) {
   constexpr std::int64_t kGuards = 64;
   constexpr auto kGuard = std::byte{0x5A};

@@ -56,7 +56,7 @@ TEST_CASE("layer normalisation equals the formula in double", "[core][ops]") {
     CAPTURE(cols);
     const auto x = random_floats(rows * cols, 1), gamma = random_floats(cols, 2), beta = random_floats(cols, 3);
     const auto y = reference_layer_norm(to_double(x), to_double(gamma), to_double(beta), rows, cols);
-    // A row of two nearly equal numbers loses digits in x − mean: their rounding is 6e-8 against a spread of 1e-2.
+    // A row of two nearly equal numbers loses digits in x − mean: the rounding error is 6e-8 and the spread 1e-2.
     REQUIRE(near_all("y", forward(rows, cols, x, gamma, beta).y, y, cols == 2 ? 1e-4 : 3e-6));
   }
 }
@@ -68,7 +68,7 @@ TEST_CASE("a norm by the root mean square, or with another epsilon, equals its f
       CAPTURE(centred, cols);
       const std::int64_t rows = 9;
       auto x = random_floats(rows * cols, 1);
-      for (float& v : x) v = 0.3f * v + 0.2f;  // a mean that centring would take away, and an epsilon that is felt
+      for (float& v : x) v = 0.3f * v + 0.2f;  // a mean that centring would remove, and a noticeable epsilon
       const auto gamma = random_floats(cols, 2), beta = random_floats(cols, 3);
       const auto y = reference_layer_norm(to_double(x), to_double(gamma), to_double(beta), rows, cols, {1e-2, centred});
       REQUIRE(near_all("y", forward(rows, cols, x, gamma, beta, {1e-2f, centred}).y, y, 3e-6));
@@ -80,7 +80,7 @@ TEST_CASE("the variance survives a mean a thousand times larger", "[core][ops]")
   ops::register_cpu_ops();
   const std::int64_t cols = 768;
   auto x = random_floats(cols, 1);
-  for (float& v : x) v = std::round(v * 1024) / 1024 + 1000;  // exact in fp32: the input loses nothing
+  for (float& v : x) v = std::round(v * 1024) / 1024 + 1000;  // exact in fp32, so the input has no rounding error
   const std::vector<float> gamma(768, 1.0f), beta(768, 0.0f);
   const auto y = reference_layer_norm(to_double(x), to_double(gamma), to_double(beta), 1, cols);
   // The mean is rounded to 1000·2^-24 = 6e-5 at worst, the spread is 0.58: 1e-4. E[x²]−E[x]² would be off by 10 %.
@@ -185,7 +185,7 @@ TEST_CASE("normalisation fused with the residual sum equals the composed operato
     ops::layer_norm(Device::cpu, a);
     REQUIRE(same_bits(in_place, composed.y));
 
-    // Backward: dx is the plain gradient, dbranch is that under the same mask; both may take the place of dy.
+    // Backward: dx is the plain gradient, dbranch is that under the same mask; both may overwrite dy.
     ops::LayerNormBackward b;
     std::vector<float> dx(x.size()), dbranch = dy;
     b.rows = rows;

@@ -1,4 +1,4 @@
-// Dense layers of a training in bf16: unpacked weights, and gradients.
+// Dense layers in bf16 training: unpacked weights, and gradients.
 #include <algorithm>
 
 #include "etc_core/base/cpu_features.h"
@@ -16,7 +16,7 @@ using ops::WeightLayout;
 
 namespace {
 
-// Less than a block of 512 tokens, several, and more than are rounded at a time.
+// Less than a block of 512 tokens, several blocks, and more than are rounded at a time.
 const Sizes kBf16Sizes[] = {{1, 1, 1}, {63, 7, 5}, {65, 24, 193}, {200, 100, 400}, {1100, 70, 33}, {600, 2, 8300}};
 
 bool offered() {
@@ -42,7 +42,7 @@ ops::LinearForward forward_of(const Sizes& s, const float* x, const float* w, fl
           .y_stride = s.out};
 }
 
-// dx, dW, db one after the other; the first two start as they are.
+// dx, dW and db in one array; the first two start with initial values.
 struct Gradients {
   Gradients(const Sizes& s, float initial = 0)
       : sizes(s), dx(s.rows, s.in, 3, 5), dw(s.in * s.out, initial), db(s.out) {}
@@ -117,7 +117,7 @@ TEST_CASE("bf16 gradients of a dense layer are the products of rounded operands"
       const Reals dx64 = matrix_product(dz64, transposed(w64, s.in, s.out), s.rows, s.out, s.in);
       Reals dw64 = matrix_product(transposed(x64, s.rows, s.in), dz64, s.in, s.rows, s.out);
       if (layout == WeightLayout::out_in) dw64 = transposed(dw64, s.in, s.out);
-      for (double& number : dw64) number += 0.5;  // what was there
+      for (double& number : dw64) number += 0.5;  // initial value
       Reals db64(static_cast<std::size_t>(s.out), 0.0);
       const auto exact = dz.used();
       for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -134,7 +134,7 @@ TEST_CASE("bf16 gradients of a dense layer are the products of rounded operands"
       CHECK(near_all("db", to.db.values(), db64, product_tolerance(s.rows)));
       CHECK(to.untouched_outside());
 
-      // The bias alone, in fp32: the same blocks, the same bits.
+      // Only the bias gradient, in fp32: the same blocks give the same bits.
       Gradients alone(s);
       ops::LinearBackward of_bias = backward_of(s, x, dz, w.data(), alone);
       of_bias.compute = ComputeType::fp32;
@@ -142,7 +142,7 @@ TEST_CASE("bf16 gradients of a dense layer are the products of rounded operands"
       ops::linear_backward(Device::cpu, of_bias);
       CHECK(same_bits(alone.db.values(), to.db.values()));
 
-      // Only dx, added to what was there.
+      // Only dx, added to initial values.
       Gradients sum(s);
       ops::LinearBackward of_x = backward_of(s, x, dz, w.data(), sum);
       of_x.layout = layout;

@@ -40,7 +40,7 @@ bool offered(ComputeType compute) {
   return false;
 }
 
-// x = scale·q with whole q of at most 127 in magnitude, as the layer is documented to round.
+// x = scale·q with integer q of at most 127 in magnitude, as the layer's documented rounding.
 struct Quantized {
   std::vector<double> q;
   double scale;
@@ -99,9 +99,9 @@ TEST_CASE("an int8 dense layer is the product of quantized operands", "[reduced]
       }
     }
     const auto got = forward(ComputeType::int8, s, x, w, b);
-    // A product may round the other way where x / scale lies within rounding of a half: one step of one operand.
+    // If x / scale is close to a half, the layer may round it the other way: one step of one operand.
     CHECK(near_all("int8 against whole numbers", got, expected, 2.0 / 127 + 1e-5));
-    // Operands are off by half a step of 1/127 at most, and independently: sqrt(in) of them.
+    // Operands are off by at most half a step of 1/127, independently of each other: sqrt(in) such errors.
     CHECK(near_all("int8 against the exact product", got, exact, 6.0 / 127 * std::sqrt(static_cast<double>(s.in))));
   }
 }
@@ -168,7 +168,7 @@ TEST_CASE("reduced dense layers keep rows of zeros and pass on numbers that are 
 }
 
 TEST_CASE("a row with a number that is not finite has no scale, wherever the number stands", "[reduced]") {
-  constexpr std::int64_t kSize = 139;  // some whole blocks of any instruction set, and a rest
+  constexpr std::int64_t kSize = 139;  // some whole blocks of any instruction set, and a remainder
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
     for (std::int64_t at = 0; at < kSize; ++at) {
       CAPTURE(bad, at);

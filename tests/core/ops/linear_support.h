@@ -1,4 +1,4 @@
-// What the tests of dense layers share, whatever the number type.
+// Helpers for tests of dense layers in any number type.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ inline double product_tolerance(std::int64_t k) {
   return 2 * kUnit * std::sqrt(static_cast<double>(k)) * (static_cast<double>(k) / 4 + 1) + 4 * kUnit;
 }
 
-// A matrix whose rows lie further apart than they are long.
+// A matrix whose stride exceeds the row length.
 struct Strided {
   Strided(std::int64_t rows_, std::int64_t cols_, std::int64_t gap, std::uint64_t seed, float gap_value = 7e7f)
       : rows(rows_), cols(cols_), stride(cols_ + gap), all(rows_ * (cols_ + gap), gap_value) {
@@ -62,12 +62,12 @@ struct Sizes {
   std::int64_t rows, in, out;
 };
 
-// What all calls on matrices without gaps have in common: y = x·w.
+// The common arguments of calls on matrices without gaps: y = x·w.
 inline ops::LinearForward layer_of(const Sizes& s, const float* x, const float* w, float* y) {
   return {.rows = s.rows, .in = s.in, .out = s.out, .x = x, .x_stride = s.in, .weight = w, .y = y, .y_stride = s.out};
 }
 
-// Likewise; which gradients are asked for, the test says.
+// The same for the backward; the test sets which gradients it requests.
 inline ops::LinearBackward gradients_of(const Sizes& s, const float* dz, const float* x) {
   return {.rows = s.rows,
           .in = s.in,

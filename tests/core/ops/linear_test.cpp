@@ -105,14 +105,14 @@ TEST_CASE("a row's bits do not depend on its position, its neighbours or their n
       const std::int64_t rows = 130;
       const auto row = random_floats(in, 4);
       const auto alone = forward(1, in, out, row, w, b);
-      // Every row equal: every position of a whole and of a partial tile gives the bits of the row alone.
+      // All rows equal: every position in a whole and in a partial tile gives the bits of the row computed alone.
       std::vector<float> x;
       for (std::int64_t i = 0; i < rows; ++i) x.insert(x.end(), row.begin(), row.end());
       const auto equal = forward(rows, in, out, x, w, b);
       for (std::int64_t i = 0; i < rows; ++i) {
         REQUIRE(std::memcmp(equal.data() + i * out, alone.data(), alone.size() * sizeof(float)) == 0);
       }
-      // Other rows different, large and nan.
+      // The other rows are different: large numbers and nan.
       x = random_floats(rows * in, 5, 1e6f);
       std::fill(x.begin(), x.begin() + in, std::nanf(""));
       for (const std::int64_t at : {5, 63, 64, 129}) {
@@ -166,7 +166,7 @@ TEST_CASE("gradients of a dense layer are the products of the formula", "[core][
       REQUIRE(dw.guards_intact());
       REQUIRE(db.guards_intact());
 
-      // The bias alone: the same blocks, the same bits.
+      // Only the bias gradient: the same blocks give the same bits.
       Guarded db_alone(db_before);
       a.dx = nullptr;
       a.dweight = nullptr;
@@ -175,7 +175,7 @@ TEST_CASE("gradients of a dense layer are the products of the formula", "[core][
       REQUIRE(same_bits(db_alone.values(), db.values()));
       REQUIRE(db_alone.guards_intact());
 
-      // Added to what was there; only dx, so x may be missing.
+      // Only dx, added to initial values; x may then be missing.
       Strided sum(rows, in, 1, 3);
       Reals sum64 = to_double(dx_before);
       for (std::size_t i = 0; i < sum64.size(); ++i) sum64[i] += dx64[i];
@@ -254,7 +254,7 @@ TEST_CASE("dense layers have the same bits for 1, 2 and 4 threads", "[core][ops]
   }
 }
 
-// Tiles follow the number of threads.
+// The tile size depends on the number of threads.
 TEST_CASE("weight gradients of wide layers have the same bits for 1, 2, 3 and 16 threads", "[core][ops][linear]") {
   ops::register_cpu_ops();
   const int before = thread_count();

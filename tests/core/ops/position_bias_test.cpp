@@ -50,7 +50,7 @@ TEST_CASE("position biases and their gradients agree with the reference in doubl
     const Reals expected = reference_position_bias(heads, head_size, to_double(rel), to_double(u), to_double(v));
     CHECK(near_all("y", y.values(), expected, 1e-5, 1e-5));
 
-    // Gradients are added to what is there.
+    // Gradients are added to initial values.
     Guarded drel(std::vector<float>(rel.size(), 1.0f));
     Guarded du(std::vector<float>(static_cast<std::size_t>(width), 1.0f));
     Guarded dv(std::vector<float>(static_cast<std::size_t>(width), 1.0f));

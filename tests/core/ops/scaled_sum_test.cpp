@@ -10,7 +10,7 @@ using namespace etc::test;
 
 namespace {
 
-constexpr double kRounding = 0x1p-24;  // of one operation in fp32, relative
+constexpr double kRounding = 0x1p-24;  // relative rounding error of one fp32 operation
 
 struct SumGradients {
   std::vector<float> dbranch, dalpha;
@@ -39,7 +39,7 @@ TEST_CASE("scaled sums equal the formula in double, also in place", "[core][ops]
       ops::scaled_sum(Device::cpu, {size, over_x.data(), branch.data(), &alpha, over_x.data()});
       ops::scaled_sum(Device::cpu, {size, x.data(), over_branch.data(), &alpha, over_branch.data()});
       const Reals expected = reference_scaled_sum(to_double(x), to_double(branch), alpha);
-      // Two roundings, relative to the terms at most.
+      // Two roundings, at most relative to the terms.
       Reals tolerances = reference_scaled_sum(magnitudes(x), magnitudes(branch), std::abs(alpha));
       for (double& tolerance : tolerances) tolerance *= 2 * kRounding;
       for (const Guarded* y : {&apart, &over_x, &over_branch}) {
@@ -112,7 +112,7 @@ TEST_CASE("sums with a number for each column equal the formula, and their gradi
     const auto run = [&] {
       Guarded y(size, 99.0f), dbranch(dy), dalpha(std::vector<float>(static_cast<std::size_t>(cols), 0.25f));
       ops::scaled_sum(Device::cpu, {size, x.data(), branch.data(), alpha.data(), y.data(), cols});
-      // In the place of dy.
+      // In place, over dy.
       ops::scaled_sum_backward(
           Device::cpu, {size, dbranch.data(), branch.data(), alpha.data(), dbranch.data(), dalpha.data(), cols});
       for (const Guarded* one : {&y, &dbranch, &dalpha}) REQUIRE(one->guards_intact());

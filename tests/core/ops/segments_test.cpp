@@ -13,7 +13,7 @@ namespace {
 
 using Offsets = std::vector<std::int64_t>;
 
-// 100 segments of 0 to 6 rows: more than a task holds.
+// 100 segments of 0 to 6 rows: more than one task handles.
 Offsets many_segments() {
   Offsets offsets = {0};
   for (std::int64_t s = 0; s < 100; ++s) offsets.push_back(offsets.back() + s * s % 7);
@@ -53,7 +53,7 @@ TEST_CASE("sums of runs of rows equal their definition, also of none and of very
         const Reals zeros(before.size());
         const Reals expected = reference_sum_segments(offsets, cols, to_double(rows), add ? to_double(before) : zeros);
         Reals tolerances = reference_sum_segments(offsets, cols, magnitudes(rows), add ? magnitudes(before) : zeros);
-        // Every row of the segment is added with one rounding, relative to the magnitudes of all at most.
+        // Adding a row of the segment costs one rounding, at most relative to the sum of the magnitudes.
         for (std::size_t i = 0; i < tolerances.size(); ++i) {
           const std::size_t segment = i / static_cast<std::size_t>(cols);
           tolerances[i] *= static_cast<double>(offsets[segment + 1] - offsets[segment]) * 0x1p-24;
@@ -99,8 +99,8 @@ TEST_CASE("central differences confirm that sums and copies of runs of rows are 
     const auto loss_of_copies = [&](const Reals& x) {
       return inner_product(reference_spread_segments(offsets, cols, x, no_rows), to_double(drows));
     };
-    // The losses are linear, so a step of 1 is exact: copies keep the rounding in double of a loss of 54 terms, below
-    // 2^7; sums of up to five gradients below 1 are rounded four times.
+    // The losses are linear, so a step of 1 is exact. For copies only the rounding in double of a loss of 54 terms
+    // below 2^7 remains; sums of up to five gradients below 1 are rounded four times.
     const std::vector<float> rows_before(rows.size()), sums_before(sums.size());
     REQUIRE(near_all("gradient of sums", spread_segments(offsets, cols, dsums, rows_before, false),
                      central_differences(loss_of_sums, to_double(rows), 1), 1e-12));

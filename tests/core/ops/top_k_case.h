@@ -1,4 +1,4 @@
-// Numbers whose order is easily got wrong, in runs of awkward lengths.
+// Numbers that are error-prone to order, in runs of awkward lengths.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct TopKCase {
   std::int64_t segments() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
 };
 
-// Few distinct numbers of either sign, both zeros, large and tiny ones; with_faults: some that are not finite.
+// Few distinct numbers of both signs, both zeros, large and tiny ones; with_faults: also non-finite ones.
 inline TopKCase top_k_case(std::int64_t cols, std::int64_t k, bool with_faults) {
   TopKCase made;
   made.cols = cols;
@@ -38,7 +38,7 @@ inline TopKCase top_k_case(std::int64_t cols, std::int64_t k, bool with_faults) 
   return made;
 }
 
-// Equal rows, equal bits.
+// Compares rows and bits of values.
 inline bool same_entries(const std::vector<ops::Ranked>& a, const std::vector<ops::Ranked>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(ops::Ranked)) == 0;
 }

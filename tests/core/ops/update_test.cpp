@@ -13,7 +13,7 @@ using namespace etc::test;
 
 namespace {
 
-constexpr double kUpdateRounding = 0x1p-24;  // of one operation in fp32, relative
+constexpr double kUpdateRounding = 0x1p-24;  // relative rounding error of one fp32 operation
 constexpr double kScale = 0.7, kDecay = 0.01, kRate = 0.1;
 const ops::UpdateConstants kConstants{0.9f, 0.999f, 0.1f, 0.001f, 1e-6f, static_cast<float>(kScale)};
 
@@ -28,14 +28,14 @@ struct Owned {
   }
 };
 
-// Numbers of very different size, as after some steps; no v is negative, and some m, v and g are 0.
+// Numbers of very different magnitude, as after some steps; v is not negative, and some m, v and g are 0.
 Owned owned(std::int64_t size) {
   auto v = mixed_floats(size, 3);
   for (float& value : v) value = std::fabs(value);
   return {mixed_floats(size, 1), Guarded(mixed_floats(size, 2)), Guarded(v), Guarded(mixed_floats(size, 4))};
 }
 
-// What the formulas make of the same numbers, and how far fp32 may be from it.
+// The result of the formulas for the same numbers, and the tolerances for fp32.
 struct Expected {
   ReferenceUpdate after;  // w before its step
   Reals u;
@@ -45,7 +45,7 @@ struct Expected {
 Expected expected_of(const Owned& of, double decay) {
   Expected made;
   made.after.decay = decay;
-  ReferenceUpdate mass;  // of the magnitudes
+  ReferenceUpdate mass;  // computed from the magnitudes
   made.after.w = to_double(of.w.values());
   made.after.m = to_double(of.m.values());
   made.after.v = to_double(of.v.values());
@@ -57,7 +57,7 @@ Expected expected_of(const Owned& of, double decay) {
   made.u = made.after.update();
   for (std::size_t i = 0; i < made.u.size(); ++i) {
     // The scale, the scaled gradient, the constant, its product and the sum: 5 roundings. In v the first two count
-    // twice, and the square is rounded: 8, and no term is negative.
+    // twice, and the square is also rounded: 8. No term is negative.
     made.m_tolerance.push_back(5 * kUpdateRounding * mass.m[i]);
     made.v_tolerance.push_back(8 * kUpdateRounding * mass.v[i]);
     // m as above; half of v's 8, the root, epsilon, the sum below, the quotient and the sum of both terms: 9; the
@@ -87,7 +87,7 @@ void require_moments(const Owned& got, const Expected& expected) {
   REQUIRE(got.w.guards_intact());
 }
 
-// One more and one less than a vector, than the 512 numbers whose updates are summed at a time, than half a block.
+// One more and one less than a vector, than the 512 numbers whose updates are summed together, and than half a block.
 constexpr std::int64_t kSizes[] = {1, 2, 6, 10, 15, 17, 511, 512, 513, 8191, 8193, ops::kBlockSize};
 
 }  // namespace
@@ -128,8 +128,8 @@ TEST_CASE("an adapted block keeps its weights until its norms are known, and the
       const auto norms = ops::update_moments(Device::cpu, kConstants, {&block, 1});
       require_moments(one, expected);
       REQUIRE(same_bits(one.w.values(), before));
-      // Squares of fp32 numbers are exact in double, their sums rounded size times in either program; u² is off by
-      // (2|u| + t)·t where u is off by t.
+      // Squares of fp32 numbers are exact in double, and each of the two sums is rounded `size` times; u² is off by
+      // (2|u| + t)·t if u is off by t.
       const double sums = 2 * static_cast<double>(size) * 0x1p-53;
       const double weights = reference_sum_of_squares(expected.after.w), update = reference_sum_of_squares(expected.u);
       double update_tolerance = sums * update;
@@ -139,7 +139,7 @@ TEST_CASE("an adapted block keeps its weights until its norms are known, and the
       }
       REQUIRE(std::fabs(norms[0].weights - weights) <= sums * weights);
       REQUIRE(std::fabs(norms[0].update - update) <= update_tolerance);
-      block.rate = 0.25f;  // as the optimiser sets it when it knows the ratio
+      block.rate = 0.25f;  // as the optimiser sets it once the ratio is known
       ops::update_weights(Device::cpu, kConstants, {&block, 1});
       require_weights(one, expected, 0.25);
       require_moments(one, expected);
@@ -158,7 +158,7 @@ TEST_CASE("sums of squares of gradients equal the sum in double, block by block"
   for (std::size_t i = 0; i < all.size(); ++i) {
     CAPTURE(all[i].size());
     const double expected = reference_sum_of_squares(to_double(all[i]));
-    // No term is negative and the squares are exact: each of the two sums is rounded size times at most.
+    // No term is negative and the squares are exact, so each of the two sums is rounded at most `size` times.
     const double tolerance = 2 * static_cast<double>(all[i].size()) * 0x1p-53 * expected;
     REQUIRE(std::fabs(sums[i] - expected) <= tolerance);
   }

@@ -50,7 +50,7 @@ TEST_CASE("the softmax of a vocabulary gives the worked numbers of the specifica
   CHECK(result.losses[1] == Approx(1.672377).margin(1e-6));
   CHECK(result.losses[2] == Approx(3.139206).margin(1e-6));
   CHECK(result.best == std::vector<std::int32_t>{0, 2, 0});
-  // The loss over the first two, as the objective divides it.
+  // The loss over the first two labels, with the objective's denominator.
   CHECK((result.losses[0] + result.losses[1]) / (2 + 1e-5) == Approx(1.056278).margin(1e-6));
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("the other published smoothing, which trains nothing here, is known by
                                           .losses = losses.data()});
     for (const std::string& name : file.groups(all)) {
       CAPTURE(name);
-      // q: 1 - ε of the target, ε/(V-2) of all others but padding; Σ q·(log q - log p), gradient p - q.
+      // q: 1 - ε of the target, ε/(V-2) of all others except padding; Σ q·(log q - log p), gradient p - q.
       const double epsilon = std::stod(name.substr(3));
       double divergence = 0;
       std::vector<double> gradient;

@@ -95,7 +95,7 @@ TEST_CASE("decay skips layer norms, biases and the scales of ReZero by name, but
         layer + "fused_global_local_att/global_qkv_attention/relative_emb_table",
         std::string("etc_document_bert/token_emb_lookup/embedding_table"), std::string("Bias/layernorm"),
         std::string("bert/encoder/layer_0/attention/self/relative_table"),
-        std::string("bert/encoder/relative_table")}) {  // the last: T5's biases, which are decayed as tables
+        std::string("bert/encoder/relative_table")}) {  // the last: T5's biases, which decay like tables
     CAPTURE(name);
     REQUIRE(optimizer.decays(name));
     REQUIRE(optimizer.adapts(name));
@@ -321,7 +321,7 @@ std::vector<Owned> initial_parameters(const GoldenFile& file) {
   return parameters;
 }
 
-// The parameters with their gradients of a step, those that have one.
+// The parameters, with gradients of this step for those that have one.
 std::vector<ParamRef> refs_of_step(const GoldenFile& file, std::vector<Owned>& parameters, std::size_t step) {
   std::vector<ParamRef> refs;
   for (Owned& parameter : parameters) {
@@ -354,7 +354,7 @@ void require_equal(const GoldenFile& file, const std::string& folder, const Owne
 
 void require_state(const GoldenFile& file, const Owned& parameter, std::size_t step, const Optimizer& optimizer,
                    double ratio) {
-  // Our error may be twice that of the reference's own fp32 against double, whose error adds to it.
+  // The error here may be twice that of the reference's own fp32 against double, and the reference's error adds to it.
   const double weight_tolerance = 3 * file.real_attribute("", "f32_minus_f64_weights_after_last_step");
   // Relative to the tensor's largest: per step three roundings for m or v and one or two for the clipped gradient,
   // on both sides.
@@ -404,7 +404,7 @@ TEST_CASE("optimiser steps equal the reference's", "[optim][golden]") {
 
 namespace {
 
-// The worst difference of the weights of RAdam from the file's, in units of 2e-5 + 2e-5·|w|, as its README tolerates.
+// The largest difference of RAdam's weights from the file's, in units of the README's tolerance 2e-5 + 2e-5·|w|.
 double radam_difference(const GoldenFile& file, double falsified) {
   const auto setting = [&](const char* name) { return file.real_attribute("radam", name); };
   OptimizerOptions options{.kind = OptimizerKind::radam,
@@ -428,7 +428,7 @@ double radam_difference(const GoldenFile& file, double falsified) {
       worst = std::max(worst, std::abs(static_cast<double>(parameter.w[i]) - e) / (2e-5 + 2e-5 * std::abs(e)));
     }
     if (first / size >= 5) continue;
-    for (std::size_t i = 0; i < size; ++i) {  // while ρ is below 5 there is decay alone
+    for (std::size_t i = 0; i < size; ++i) {  // while ρ is below 5, weights only decay
       REQUIRE(parameter.w[i] == Approx(before[i] * (1 - setting("weight_decay") * setting("lr"))).epsilon(1e-6));
     }
   }

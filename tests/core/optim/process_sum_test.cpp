@@ -1,4 +1,4 @@
-// Gradients of several processes, and updates divided among them: the bits of one process, for any number of them.
+// Gradients of several processes, and updates divided among them: the same bits as with one process, for any number.
 #include "etc_core/optim/process_sum.h"
 
 #include <cmath>
@@ -31,7 +31,7 @@ void add_parameters(ParameterSet& set) {
   set.initialize(3);
 }
 
-// Of micro-batch `leaf`: numbers whose sums depend on the order. The last parameter never has a gradient, others have
+// Gradients of micro-batch `leaf`, whose sums depend on the order. The last parameter never has a gradient, others have
 // none in some micro-batches.
 GradientSet gradients_of(std::int64_t leaf) {
   std::mt19937 random(static_cast<unsigned>(leaf) + 1);
@@ -49,7 +49,7 @@ GradientSet gradients_of(std::int64_t leaf) {
   return set;
 }
 
-// So many leaves, as one process adds them.
+// The sum of this many leaves, computed by one process.
 GradientSet added(std::int64_t leaves) {
   GradientAccumulator accumulator;
   for (std::int64_t leaf = 0; leaf < leaves; ++leaf) accumulator.add(leaf, gradients_of(leaf));
@@ -62,8 +62,8 @@ std::vector<LeafRange> shares_of(std::int64_t leaves, int size) {
   return of_rank;
 }
 
-// The own leaves' gradients, each taken when it is final: from the last parameter to the first, every second leaf all at
-// its end.
+// Passes the own leaves' gradients to `sum`: for even leaves one by one from the last parameter to the first, for odd
+// leaves all at the end.
 void take_own(ProcessSum& sum, ParameterSet& parameters, const LeafRange& own) {
   for (std::int64_t leaf = own.first; leaf < own.end; ++leaf) {
     put_gradients(parameters, gradients_of(leaf));
@@ -79,14 +79,14 @@ void require_equal(const Tensor& got, const Tensor& expected) {
   REQUIRE(std::memcmp(got.data(), expected.data(), static_cast<std::size_t>(got.size()) * sizeof(float)) == 0);
 }
 
-// Messages between devices, whose memory is the host's here. As with NCCL what meets is the first round with the others'
-// first, the second with the second: in another order than the others' the sizes are others, or a wait never ends.
+// Messages between devices, with host memory in this test. As with NCCL, the first round meets the first round of the
+// others, the second the second: with different orders, sizes do not match or a wait never ends.
 class InOrder : public DeviceLink {
  public:
   explicit InOrder(Communicator& processes) : processes_(processes) {}
   Mark mark() override { return nullptr; }
   Mark carry(const Mark&, std::span<const Outgoing> out, std::span<const Incoming> in) override {
-    const int number = ++rounds_ % 1000;  // the others' round of this number, whatever its tag
+    const int number = ++rounds_ % 1000;  // meets the round of the same number of the others, whatever its tag
     return std::make_shared<std::shared_ptr<Transfer>>(processes_.start(30'000 + number, out, in, nullptr));
   }
   bool over(const Mark& mark) override {
@@ -98,7 +98,7 @@ class InOrder : public DeviceLink {
   int rounds_ = 0;
 };
 
-// Catch's assertions are for one thread at a time.
+// Catch's assertions must be used by one thread at a time.
 std::mutex& assertions() {
   static std::mutex mutex;
   return mutex;
@@ -108,7 +108,7 @@ std::mutex& assertions() {
 
 namespace {
 
-// Sums of so many leaves by `processes`, whole and as own shares that are spread, are the expected ones.
+// Checks sums of this many leaves over all processes, for Result::whole and for own shares that are then spread.
 void require_sums(const Division& division, std::int64_t leaves, const GradientSet& expected) {
   ParameterSet parameters;
   add_parameters(parameters);
@@ -116,7 +116,7 @@ void require_sums(const Division& division, std::int64_t leaves, const GradientS
   const auto own = static_cast<std::size_t>(division.processes.rank());
   ProcessSum whole(division, parameters, ProcessSum::Result::whole);
   ProcessSum part(division, parameters, ProcessSum::Result::own_share);
-  // Twice: nothing of a batch may be left to the next one.
+  // Two batches: no state of one may affect the next.
   for (int batch = 0; batch < 2; ++batch) {
     whole.begin(of_rank);
     take_own(whole, parameters, of_rank[own]);
@@ -142,7 +142,7 @@ TEST_CASE("processes with any shares of the micro-batches and any buckets get th
   for (const std::int64_t leaves : {1, 2, 3, 5, 6, 13}) {
     const GradientSet expected = added(leaves);
     for (const int size : {1, 2, 3, 8}) {
-      for (const std::int64_t bucket_bytes : {0, 4, 100'000}) {  // one, one for each parameter, some
+      for (const std::int64_t bucket_bytes : {0, 4, 100'000}) {  // one bucket, one per parameter, several
         run_processes(size, [&](Communicator& processes) {
           const Shards shards(kSizes, size, bucket_bytes);
           require_sums({processes, shards, nullptr}, leaves, expected);
@@ -171,7 +171,7 @@ TEST_CASE("a gradient that changes after it was taken as final is an error", "[o
 }
 
 TEST_CASE("a sum among 2^k processes takes the bytes of one reduction and one broadcast", "[optim][comm]") {
-  std::int64_t numbers = 0;  // that have a gradient in every micro-batch
+  std::int64_t numbers = 0;  // all have a gradient in every micro-batch
   for (const std::int64_t size : {ops::kBlockSize * 8, ops::kBlockSize * 8}) numbers += size;
   for (const int size : {2, 4, 8}) {
     std::int64_t sent = 0, most = 0;
@@ -179,7 +179,7 @@ TEST_CASE("a sum among 2^k processes takes the bytes of one reduction and one br
       ParameterSet parameters;
       for (const char* name : {"a", "b"}) parameters.add(name, {numbers / 2}, {});
       parameters.initialize(1);
-      const Shards shards(parameters, size, numbers * 2);  // a bucket for each
+      const Shards shards(parameters, size, numbers * 2);  // a bucket per parameter
       const Division division{processes, shards};
       ProcessSum sum(division, parameters, ProcessSum::Result::whole);
       sum.begin(shares_of(2 * size, size));
@@ -234,7 +234,7 @@ TEST_CASE("an update divided among processes has the bits of one process, and so
         };
         step_at(optimizer, 0);
         step_at(optimizer, 1);
-        // A run that is saved and goes on.
+        // Save the moments and resume.
         std::map<std::string, Tensor> saved = optimizer.moments();
         if (!processes.first()) {
           for (const auto& [name, tensor] : saved) FAIL(name);
@@ -292,7 +292,7 @@ TEST_CASE("shards own every number once, in order, in parts as equal as blocks a
 
 TEST_CASE("of every bucket each process owns its part, and buckets hold whole parameters", "[optim]") {
   const Shards shards(kSizes, 2, 4 * (ops::kBlockSize + 5));
-  REQUIRE(shards.buckets().size() == 4);  // 1 and a block; 5; one that is larger than a bucket; 300
+  REQUIRE(shards.buckets().size() == 4);  // 1 and a block; 5; a parameter larger than a bucket; 300
   std::int64_t owned = 0;
   for (const Bucket& bucket : shards.buckets()) {
     for (const int rank : {0, 1}) {

@@ -109,7 +109,7 @@ TEST_CASE("rates of BERT's schedule are those of the formulas", "[optim][golden]
 
 namespace {
 
-// A schedule of translation by the attributes of its data set in the group `schedules`.
+// A translation schedule from the attributes of its data set in the group `schedules`.
 LearningRateSchedule schedule_of(const GoldenFile& file, const std::string& name) {
   const std::string data_set = "schedules/" + name;
   const auto real = [&](const char* attribute, double other) {
@@ -133,7 +133,8 @@ LearningRateSchedule schedule_of(const GoldenFile& file, const std::string& name
   return schedule;
 }
 
-// The largest difference from the file, relative; its noam counts from 1, its linear one goes on below its minimum.
+// The largest relative difference from the file. The file's noam counts from 1, and its linear schedule continues below
+// its minimum.
 double worst_of(const GoldenFile& file, const std::string& name, double falsified = 1) {
   const LearningRateSchedule schedule = schedule_of(file, name);
   const auto steps = file.read<std::int64_t>("schedules/steps").values;
@@ -146,7 +147,7 @@ double worst_of(const GoldenFile& file, const std::string& name, double falsifie
       continue;
     }
     double expected = rates[i] * falsified;
-    if (name == "linear_translation" && step > schedule.total_steps) {  // ours stays at its minimum
+    if (name == "linear_translation" && step > schedule.total_steps) {  // this program's stays at its minimum
       const double slope = (schedule.initial_rate - schedule.end_rate) /
                            static_cast<double>(schedule.total_steps - schedule.warmup_steps);
       CHECK(rates[i] ==

@@ -21,7 +21,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-// A data set of n samples and a reader of it.
+// A data set of n samples and its reader.
 struct Samples {
   explicit Samples(std::int64_t n) : rows(write_samples(folder / "a.h5", n)) {
     reader =
@@ -37,7 +37,7 @@ struct Samples {
   std::shared_ptr<const DatasetReader> reader;
 };
 
-// What of a batch must be equal in a resumed run.
+// The parts of a batch that must be equal in a resumed run.
 struct Seen {
   std::vector<Ids> indices, ordinals;  // per micro-batch
   std::int64_t examples, all_examples, epoch, after, first_micro_batch;
@@ -63,7 +63,7 @@ std::vector<Seen> run(const Samples& samples, const LoaderOptions& options, std:
     }
     all.push_back(std::move(seen));
   }
-  if (all.size() < most) CHECK_FALSE(loader.next(batch));  // the end stays the end
+  if (all.size() < most) CHECK_FALSE(loader.next(batch));  // a further call returns the end again
   return all;
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("ranks take neighbouring micro-batches of every batch, cut as for one 
       for (std::size_t b = 0; b < mine.size(); ++b) {
         CHECK(mine[b].after == alone[b].after);
         CHECK(mine[b].all_examples == alone[b].all_examples);
-        // The cut is that of one rank; with few micro-batches some ranks have none.
+        // Micro-batches are cut as for one rank; if there are few, some ranks have none.
         const Share own = share_of(std::ssize(alone[b].indices), options.rank, ranks);
         CHECK(mine[b].first_micro_batch == own.begin);
         CHECK(mine[b].indices ==
@@ -185,7 +185,7 @@ TEST_CASE("micro-batches keep the token limit unless one example alone exceeds i
         for (const std::int64_t index : micro_batch) tokens += samples.tokens(index);
         if (limit > 0) {
           CHECK((tokens <= limit || micro_batch.size() == 1));
-          // Greedy: the first example of this one did not fit into the one before.
+          // Greedy: this micro-batch's first example did not fit into the one before.
           if (&micro_batch != &batch.indices.front()) CHECK(previous + samples.tokens(micro_batch.front()) > limit);
         }
         previous = tokens;
@@ -278,7 +278,7 @@ TEST_CASE("batches by a budget of tokens keep it, use every example once an epoc
     }
     CHECK(tokens <= 150);
     several = several || batches[b].examples > 1;
-    // From here on in another run, and of two processes: the same batches.
+    // A run resumed here gives the same batches; below, two processes share them.
     if (b % 7 != 3) continue;
     const auto rest = run(samples, options, batches[b].after);
     CHECK(rest == std::vector<Seen>(batches.begin() + static_cast<std::ptrdiff_t>(b) + 1, batches.end()));
@@ -302,7 +302,7 @@ TEST_CASE("an error of the reader thread arrives in next(), again and again", "[
   write_samples(folder / "a.h5", 6);
   const auto reader =
       std::make_shared<const DatasetReader>(std::vector<std::filesystem::path>{folder / "a.h5"}, sample_schema());
-  // The file breaks after it was checked: the reader still holds it open.
+  // Truncates the file after it was checked, while the reader holds it open.
   std::filesystem::resize_file(folder / "a.h5", 3000);
   Loader loader(reader, {});
   LoadedBatch batch;
@@ -316,7 +316,7 @@ TEST_CASE("loaders over one reader and over readers of one file work side by sid
   const DatasetReader other({samples.folder / "a.h5"}, sample_schema());
   LoaderOptions options = training_options();
   const auto expected = run(samples, options);
-  Loader unfinished(samples.reader, options);  // its thread is stopped while it waits
+  Loader unfinished(samples.reader, options);  // the destructor stops its waiting thread
   std::vector<int> wrong(3, 0);
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < wrong.size(); ++t) {
@@ -409,7 +409,7 @@ TEST_CASE("pairs of long tokens decide between micro-batches where neither token
       options.micro_batch_tokens = limit;
       options.seed = seed;
       std::int64_t most = 0, most_of_others = 0;
-      std::array<std::pair<std::int64_t, std::int64_t>, 3> others{};  // weight and squares of the first with the most
+      std::array<std::pair<std::int64_t, std::int64_t>, 3> others{};  // weight and squares of the first maximum
       for (const Seen& seen : run(samples, options, 0, 5)) {
         for (const Ids& indices : seen.indices) {
           const std::int64_t own = sum_of(indices, squares);

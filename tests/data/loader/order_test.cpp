@@ -60,7 +60,7 @@ TEST_CASE("every order of three examples is equally likely", "[data][loader]") {
   std::map<Ids, int> counts;
   for (std::int64_t epoch = 0; epoch < 6000; ++epoch) ++counts[epoch_order(3, epoch, 1, true)];
   REQUIRE(counts.size() == 6);
-  // 1000 expected of each; standard deviation sqrt(6000 * 1/6 * 5/6) = 29: five of them.
+  // 1000 of each expected; standard deviation sqrt(6000 * 1/6 * 5/6) = 29; the bound is five of them.
   for (const auto& [order, count] : counts) CHECK(std::abs(count - 1000) < 145);
 }
 
@@ -72,13 +72,13 @@ TEST_CASE("a partial batch is carried into the next epoch, handed out short or d
   CHECK(batches(5, options_of(2, 2, false, true)) == Texts{"0-2", "2-4", "5-7", "7-9"});
   CHECK(batches(5, options_of(4, 2, true, false)) == Texts{"0-4", "4-8", "8-10"});
   CHECK(batches(5, options_of(4, 2, true, true)) == Texts{"0-4", "4-8"});
-  // A data set smaller than a batch: several epochs make one.
+  // A data set smaller than a batch: one batch spans several epochs.
   CHECK(batches(2, options_of(5, 4, true, false)) == Texts{"0-5", "5-8"});
   CHECK(batches(2, options_of(5, 4, false, false)) == Texts{"0-2", "2-4", "4-6", "6-8"});
-  // Without end.
+  // Endless runs.
   CHECK(batches(3, options_of(2, 0, true, false), 0, 4) == Texts{"0-2", "2-4", "4-6", "6-8"});
   CHECK(batches(3, options_of(2, 0, false, true), 0, 3) == Texts{"0-2", "3-5", "6-8"});
-  // Taken up where a dropped sample would be next, at the end, and behind it.
+  // Resumed where a dropped sample would be next, at the end, and past the end.
   CHECK(batches(5, options_of(2, 2, false, true), 4) == Texts{"5-7", "7-9"});
   CHECK(batches(5, options_of(2, 2, true, false), 10).empty());
   CHECK(batches(5, options_of(2, 2, true, false), 1000).empty());

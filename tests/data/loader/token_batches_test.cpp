@@ -1,4 +1,4 @@
-// Batches by a budget of tokens: the published rule, and what must hold of any data.
+// Batches by a token budget: the published rule, and properties that must hold for any data.
 #include "data/loader/token_batches.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::int64_t cost(const Pairs& pairs, const Numbers& batch, bool padded) {
 TEST_CASE("padded batches are filled as in the worked example", "[loader]") {
   const Numbers lengths = {3, 3, 3, 4, 5};
   CHECK(unshuffled(lengths, lengths, {12, true, 1}) == std::vector<Numbers>{{0, 1, 2}, {3, 4}});
-  // The largest of both sides counts, pairs go by source length, then by target length.
+  // The larger side counts; pairs are sorted by source length, then by target length.
   CHECK(unshuffled({2, 1, 1, 1}, {2, 6, 2, 2}, {6, true, 1}) == std::vector<Numbers>{{2, 3}, {1}, {0}});
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a full padded batch keeps a multiple of eight pairs, the rest begin t
   const Numbers lengths(30, 2);
   std::vector<std::size_t> sizes;
   for (const Numbers& batch : unshuffled(lengths, lengths, {38, true, 8})) sizes.push_back(batch.size());
-  CHECK(sizes == std::vector<std::size_t>{16, 14});  // 19 fit: 16 stay, 3 go on
+  CHECK(sizes == std::vector<std::size_t>{16, 14});  // 19 fit: 16 stay, 3 are kept for the next batch
   sizes.clear();
   for (const Numbers& batch : unshuffled(lengths, lengths, {14, true, 8})) sizes.push_back(batch.size());
   CHECK(sizes == std::vector<std::size_t>{7, 7, 7, 7, 2});

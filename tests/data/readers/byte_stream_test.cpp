@@ -47,7 +47,7 @@ void read_mutants(std::uint64_t count) {
     CHECK(outcome.bytes.size() <= kMostPerByte * mutant.size());
     outcome.fault.empty() ? ++whole : ++faults;
   }
-  CHECK(whole > 0);  // a damaged header may make it a plain file, a damaged time stamp does not matter
+  CHECK(whole > 0);  // a damaged header may give a plain file, a damaged time stamp has no effect
   CHECK(faults > 0);
 }
 

@@ -136,7 +136,7 @@ TEST_CASE("a cut record is a fault at its end, or where its text went wrong befo
   REQUIRE(before);
   REQUIRE(before->where().byte_offset == 111);
   REQUIRE_THAT(before->what(), Catch::Contains("not valid JSON"));
-  REQUIRE(fault_of("1", "the file ends inside a record"));  // valid alone, but the array goes on
+  REQUIRE(fault_of("1", "the file ends inside a record"));  // valid JSON, but the array is not closed
   const auto inside_character = fault_of("{\"a\": \"\xe2\x82", "the file ends inside a record");
   REQUIRE(inside_character);
   REQUIRE(inside_character->code() == "json_syntax");
@@ -179,7 +179,7 @@ TEST_CASE("a record that memory does not suffice for is no fault of the record",
   for (int i = 0; i < 12'000'000; ++i) text += ",7";
   RecordSlice slice = slice_of(text + "]}");
   REQUIRE(parse(slice.text).value["a"].size() > 10'000'000);
-  std::vector<int> outcomes;  // for each limit
+  std::vector<int> outcomes;  // one for each limit
   for (std::uint64_t megabytes = 4; megabytes <= 4096; megabytes *= 2) {
     CAPTURE(megabytes);
     try {
@@ -208,7 +208,7 @@ TEST_CASE("nesting 10,000 and 1,000,000 deep is read without a stack to match", 
     REQUIRE(record.value["id"] == "x");
     REQUIRE(record.value["deep"].is_array());
   }
-  // Brackets that never close are found by the grammar check, which keeps its levels on the heap, too.
+  // The grammar check, which also keeps its levels on the heap, finds unclosed brackets.
   REQUIRE(fault_of(std::string(1000000, '['), "the file ends inside a record"));
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("a record of 100 MB takes a bounded multiple of its size", "[readers]"
   slice.text += "\"]}";
   const JsonRecord record = parse_record(slice);
   REQUIRE(record.value["supports"][0].get_ref<const std::string&>().size() == size);
-  // The text, the parser's index (a word for every few bytes) and strings, and our copy.
+  // The text, the parser's index (an integer for every few bytes) and strings, and our copy.
   REQUIRE(memory_ledger::process_peak_bytes() - before < static_cast<std::int64_t>(9 * size));
 }
 

@@ -29,7 +29,7 @@ struct ReadLines {
 
 ReadLines blocks_of(const std::string& bytes, BlockEnd end = BlockEnd::any_line) {
   const test::TemporaryFolder folder;
-  std::ofstream(folder / "raw", std::ios::binary) << bytes;  // without a sync, which would cost more than all the rest
+  std::ofstream(folder / "raw", std::ios::binary) << bytes;  // without fsync, which would take most of the test's time
   ByteStream stream(folder / "raw");
   LineBlockReader reader(stream, end);
   ReadLines outcome;

@@ -1,4 +1,4 @@
-// One member of a record's text: the same as the whole record's value has, or nothing.
+// member_text returns the same text as the whole record's value, or nothing.
 #include "data/readers/member_text.h"
 
 #include "data/readers/json_record.h"

@@ -27,7 +27,7 @@ ReadQuestions read(const std::string& bytes) {
   ReadQuestions outcome;
   try {
     for (RecordSlice slice; reader.next(slice);) outcome.slices.push_back(slice);
-    CHECK(!reader.next(outcome.slices.emplace_back()));  // and again nothing
+    CHECK(!reader.next(outcome.slices.emplace_back()));  // a further call returns the end again
     outcome.slices.pop_back();
   } catch (const InputFault& fault) {
     outcome.fault = fault.code() + ": " + fault.what();
@@ -82,13 +82,13 @@ TEST_CASE("keys that occur twice around the questions are noted, a second list o
   CHECK(outcome.fault.empty());
   REQUIRE(outcome.slices.size() == 1);
   RecordSlice question = outcome.slices[0];
-  CHECK(parse_record(question).notes.size() == 1);  // of the id
+  CHECK(parse_record(question).notes.size() == 1);  // the note on the id
   REQUIRE(outcome.notes.size() == 2);
   const std::string article = "the article at byte 30, line 2: ";
   CHECK(outcome.notes[0].code == "duplicate_key");
   CHECK_THAT(outcome.notes[0].message, Catch::StartsWith(article + "title: the key occurs twice"));
   CHECK_THAT(outcome.notes[1].message, Catch::StartsWith(article + "paragraphs[0].qas: the key occurs twice"));
-  // Given as it stands, it has its notes itself.
+  // The article is returned unchanged, so its notes belong to the record.
   CHECK(read(R"({"data": [{"title": "t", "title": "u"}]})").notes.empty());
 
   const ReadQuestions twice = read(

@@ -1,4 +1,4 @@
-// Lists of a record read by columns say what its JSON value would have said, and nothing else changes.
+// Lists read by columns give the same result as the record's JSON value, and nothing else changes.
 #include <optional>
 
 #include "data/readers/json_record.h"
@@ -34,7 +34,7 @@ Reading read(const std::string& text, const FlatLists& flat) {
   }
 }
 
-// The rows of a list as the values that were not built.
+// The rows of a list as the JSON values that parse_record did not build.
 Json rows_of(const FlatList& list) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < list.rows; ++i) {
@@ -52,7 +52,7 @@ std::vector<std::string> words_of(const std::vector<JsonNote>& notes) {
   return words;
 }
 
-// Reads a text in both ways and compares all that was said; whether a list was read by columns.
+// Reads a text in both ways and compares all results; returns whether a list was read by columns.
 bool by_columns_as_by_values(const std::string& text) {
   CAPTURE(text);
   const Reading values = read(text, {});

@@ -93,7 +93,7 @@ TEST_CASE("the first bytes show how records are set apart, whatever is expected"
   }
   CHECK(slice_all("{\"a\": 1,\n  \"b\": [\n{}]}\n{}", RecordLayout::lines).texts() ==
         Texts{"{\"a\": 1,\n  \"b\": [\n{}]}", "{}"});
-  // A line that holds no whole record is that record's fault alone where lines are expected.
+  // If lines are expected, a line with an incomplete record is a fault of this record alone.
   const SlicedRecords broken = slice_all("{\"a\": \n{\"b\": 2}\n", RecordLayout::lines);
   CHECK(broken.texts() == Texts{"{\"a\":", "{\"b\": 2}"});
   CHECK(slice_all("\n\n{\"a\": 1}\n\n{}\n", RecordLayout::lines).empty_lines == 3);

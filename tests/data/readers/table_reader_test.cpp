@@ -63,7 +63,7 @@ TEST_CASE("a first row that is no header is a row", "[data][readers]") {
 
 TEST_CASE("whoever knows the header is asked about an empty file, too", "[data][readers]") {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "t", "\xEF\xBB\xBF");  // a byte-order mark is nothing
+  write_file_atomically(folder / "t", "\xEF\xBB\xBF");  // only a byte-order mark: empty
   ByteStream stream(folder / "t");
   TableReader reader(stream, TableForm::tabs, [](std::optional<std::string_view> first, const TextPosition& place) {
     if (!first) throw InputFault("header_missing", place, "expected a header");

@@ -1,4 +1,4 @@
-// Lines of a text as they come: from a pipe that is still written to, and up to where a file is damaged.
+// Lines are returned as soon as they are complete: from a pipe with an open writer, and up to the damage in a file.
 #include "data/readers/text_lines.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ TEST_CASE("a line of a pipe is there before the next one is written", "[readers]
   const test::TemporaryFolder folder;
   const std::string pipe = (folder / "pipe").string();
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  const int writer = open(pipe.c_str(), O_RDWR);  // which waits for no reader
+  const int writer = open(pipe.c_str(), O_RDWR);  // O_RDWR does not block without a reader
   REQUIRE(writer >= 0);
   std::optional<ByteStream> stream;
   std::optional<TextLines> lines;
@@ -35,7 +35,7 @@ TEST_CASE("a line of a pipe is there before the next one is written", "[readers]
     });
     const bool there = reading.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
     CHECK(there);
-    if (!there) close(writer);  // so that the reader ends
+    if (!there) close(writer);  // so that the reader sees the end
     CHECK(reading.get());
     CHECK(read == line);
     if (!there) return;

@@ -120,7 +120,7 @@ TEST_CASE("the arrays of a file are listed with their shapes", "[store]") {
 
 namespace {
 
-// An Error or a list, nothing else.
+// Every mutant gives an Error or a list.
 void list_mutants(std::uint64_t first_seed, std::uint64_t count) {
   const test::TemporaryFolder folder;
   write_example(folder / "good.h5");
@@ -135,7 +135,7 @@ void list_mutants(std::uint64_t first_seed, std::uint64_t count) {
       ++refused;
     }
   }
-  CHECK(refused > count / 4);  // the mutator does damage files
+  CHECK(refused > count / 4);  // check that the mutator damages files
 }
 
 }  // namespace

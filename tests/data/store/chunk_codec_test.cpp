@@ -1,5 +1,5 @@
-// The store's filters on whole chunks. That HDF5's own filters read and write the same bytes is shown by
-// trusted_test.cpp (h5py), with chunks that are full and chunks that are not.
+// The store's filters on whole chunks. trusted_test.cpp (h5py) shows that HDF5's own filters read and write the same
+// bytes, with full and partial chunks.
 #include "data/h5/chunk_codec.h"
 
 #include <string_view>
@@ -15,7 +15,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// Bytes with a little of everything: runs, a slope, noise.
+// Mixed bytes: runs, a slope, noise.
 std::vector<std::byte> sample_chunk(std::size_t size) {
   std::vector<std::byte> chunk(size);
   std::uint32_t noise = 1;
@@ -29,8 +29,8 @@ std::vector<std::byte> sample_chunk(std::size_t size) {
 }  // namespace
 
 TEST_CASE("the checksum is Fletcher's of words with the high byte first", "[data][store]") {
-  // The published test values of Fletcher-32 are of words with the low byte first; with their bytes exchanged they are
-  // these.
+  // The published test values of Fletcher-32 are for words with the low byte first, so the bytes of each word are
+  // swapped here.
   CHECK(fletcher32(bytes_of("badcfe")) == 0x56502D2A);    // "abcdef"
   CHECK(fletcher32(bytes_of("badcfehg")) == 0xEBE19591);  // "abcdefgh"
   CHECK(fletcher32(bytes_of(std::string_view("ba\0", 3))) == fletcher32(bytes_of("ba")) + 0x62610000);

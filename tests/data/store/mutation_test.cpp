@@ -16,8 +16,8 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-// The same layout in the oldest file format, as another program may write it. Its metadata carry no checksums, so
-// damage reaches deeper than in our own files before it is noticed.
+// The same layout in the oldest file format, as another program may write it. Its metadata have no checksums, so damage
+// is detected later than in our own files.
 void write_old_format(const std::filesystem::path& path, const std::vector<Example>& rows) {
   H5Edit file(path);
   const H5Edit::Storage small_chunks{64, true, false};
@@ -81,14 +81,14 @@ void write_old_format(const std::filesystem::path& path, const std::vector<Examp
   }
 }
 
-// Opens mutants of a file and reads all of those that open: an Error or a valid result, nothing else.
+// Opens mutants of a file and reads all of those that open. Each gives an Error or a valid result.
 void read_mutants(const std::string& bytes, std::uint64_t first_seed, std::uint64_t count) {
   const TemporaryFolder folder;
   std::uint64_t opened = 0, refused = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
     CAPTURE(seed);
     std::string mutant = mutate(bytes, seed);
-    if (seed % 2 == 1) mutant.resize(bytes.size());  // a wrong length alone is noticed before anything else
+    if (seed % 2 == 1) mutant.resize(bytes.size());  // otherwise the wrong length would hide other damage
     write_file_atomically(folder / "bad.h5", mutant);
     try {
       const DatasetReader reader({folder / "bad.h5"}, sample_schema());
@@ -101,7 +101,7 @@ void read_mutants(const std::string& bytes, std::uint64_t first_seed, std::uint6
   }
   CAPTURE(opened, refused);
   CHECK(opened + refused == count);
-  CHECK(refused > count / 4);  // the mutator does damage files
+  CHECK(refused > count / 4);  // check that the mutator damages files
 }
 
 std::string new_format_bytes() {

@@ -26,7 +26,7 @@ std::string open_error(const std::vector<fs::path>& paths, const Schema& schema 
   return error_of([&] { DatasetReader(paths, schema); });
 }
 
-// Opens a copy of a good file after `change` has worked on it; the message without the file's name.
+// Opens a copy of a good file after `change` has modified it; returns the message without the file's name.
 class Damage {
  public:
   Damage() { write_samples(folder_ / "good.h5", 20); }
@@ -99,7 +99,7 @@ TEST_CASE("what was written is read, in any order, with faults and counts", "[da
 TEST_CASE("read once in order, a data set is the same and most of its blocks are not kept", "[data][store]") {
   const TemporaryFolder folder;
   const fs::path path = folder / "out.h5";
-  const auto written = write_samples(path, 3000, 0, 400);  // some blocks of each long column
+  const auto written = write_samples(path, 3000, 0, 400);  // several blocks in each long column
   const DatasetReader any({path}, sample_schema()), once({path}, sample_schema(), ReadOrder::once);
   const auto held_after = [&](const DatasetReader& reader) {
     const std::int64_t before = memory_ledger::report().total;
@@ -112,7 +112,7 @@ TEST_CASE("read once in order, a data set is the same and most of its blocks are
   const std::int64_t kept = held_after(once);
   CHECK(kept > 0);
   CHECK(kept <= neighbours);
-  CHECK(once.read(7) == written[7]);  // any order is right, if slower
+  CHECK(once.read(7) == written[7]);  // any order is correct, only slower
 }
 
 TEST_CASE("an empty data set and empty examples are legal", "[data][store]") {
@@ -307,7 +307,7 @@ TEST_CASE("damaged borders are refused, naming data set, place and values", "[da
       if (path == offsets) values.push_back(strings);
     }
     const std::string unchanged =
-        damage([&](H5Edit& file) { file.put_integers(path, values); });  // as written, but another data set
+        damage([&](H5Edit& file) { file.put_integers(path, values); });  // the written values, but in a new data set
     CHECK(unchanged == "no error");
     at = std::min(at, values.size() - 1);
     const std::int64_t before = at > 0 ? values[at - 1] : 0, was = values[at];
@@ -412,7 +412,7 @@ TEST_CASE("values outside their stored type and strings that are not UTF-8 are r
     CHECK(damage([&](H5Edit& f) { f.put_integers("/examples/label_id/values", values); }) ==
           fmt::format(":/examples/label_id/values: expected values that fit into int32, got {} at 7", value));
   }
-  // Two strings that are only together well-formed: é cut in two.
+  // Two strings that are well-formed only together: é cut in two.
   CHECK(damage([&](H5Edit& f) {
           f.put_integers("/examples/query/values", {0x61, 0xC3, 0xA9}, 1, false);
           Ids borders(21, 3);

@@ -52,7 +52,7 @@ Example worked_example() {
 
 namespace {
 
-// Numbers of one example, one after the other.
+// Successive random numbers of one example.
 class Draws {
  public:
   explicit Draws(std::int64_t example) : key_(mix_key(77, static_cast<std::uint64_t>(example))) {}

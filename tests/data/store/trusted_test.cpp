@@ -1,4 +1,4 @@
-// The writer checked by a trusted reader and the reader by a trusted writer (h5py): a round trip through our own two
+// Checks the writer with a trusted reader and the reader with a trusted writer (h5py): a round trip through our own two
 // would hide a mistake that both make.
 #include <string>
 
@@ -55,7 +55,7 @@ Json description(const Example& example) {
   return row;
 }
 
-// What the script wants to know (its head says how).
+// The description that the script reads (format: see its head).
 Json description(const std::vector<Example>& examples, const std::vector<Fault>& faults) {
   Json rows = Json::array(), rejects = Json::array();
   std::size_t longest_long = 0, longest_global = 0;
@@ -115,7 +115,7 @@ TEST_CASE("a trusted reader finds every detail of the layout in a written file",
     write_file_atomically(folder / "description.json", json_line(description(examples, faults)));
     CHECK(run_script(*python, "check", folder) == 0);
   }
-  // The script can fail.
+  // The script must fail on a wrong description.
   write_file_atomically(folder / "description.json", json_line(description(mixed_examples(), mixed_faults())));
   CHECK(run_script(*python, "check", folder, " 2>/dev/null") != 0);
 }
@@ -159,7 +159,7 @@ TEST_CASE("a table of gold stands beside the examples, a row per accepted record
   REQUIRE(reader.gold_size() == 4);
   for (std::int64_t i = 0; i < 4; ++i) CHECK(reader.read_gold(i) == kGold[static_cast<std::size_t>(i) % 2]);
   CHECK_THAT(error_of([&] { reader.read_gold(4); }), Catch::Contains("expected a gold index below 4, got 4"));
-  // Who does not ask for it does not see it; who asks for it must find it.
+  // A schema without gold features ignores /gold; a schema with gold features requires it.
   CHECK(DatasetReader({folder / "a.h5"}, sample_schema()).gold_size() == 0);
   write_examples(folder / "none.h5", {worked_example()});
   CHECK_THAT(error_of([&] { DatasetReader({folder / "none.h5"}, schema_with_gold()); }), Catch::Contains("gold"));

@@ -24,7 +24,7 @@ Ids stored(const GoldenFile& file, const std::string& path) {
   return file.read<std::int64_t>(path).values;
 }
 
-// One boolean: a failed comparison must not print the files.
+// Returns a bool, so that a failed CHECK does not print the files.
 bool same_bytes(const fs::path& a, const fs::path& b) {
   return read_file(a) == read_file(b);
 }
@@ -204,7 +204,7 @@ TEST_CASE("a full disk is an error naming the file and leaves nothing behind", "
   for (std::int64_t i = 0; i < 600; ++i) rows.push_back(sample_example(i, 400));
   write_examples(folder / "whole.h5", rows);
   const auto size = static_cast<rlim_t>(fs::file_size(folder / "whole.h5"));
-  // Full at the first write, in the middle of the values, and when the last metadata are flushed.
+  // Disk full at the first write, in the middle of the values, and when the last metadata are flushed.
   for (const rlim_t limit : {rlim_t{10}, rlim_t{2000}, size / 3, size / 2, size - 3000, size - 1}) {
     std::string message;
     {
@@ -215,7 +215,7 @@ TEST_CASE("a full disk is an error naming the file and leaves nothing behind", "
     CHECK_THAT(message, Contains((folder / "a.h5").string() + ": cannot write: File too large"));
     CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
   }
-  // The library works on.
+  // The library still works.
   write_examples(folder / "a.h5", rows);
   CHECK(same_bytes(folder / "a.h5", folder / "whole.h5"));
 }

@@ -1,5 +1,5 @@
-// Byte-pair codes learned and applied, against a learner that counts everything anew at each merge and an applier that
-// looks at the whole word each time; the vocabulary file and its messages.
+// Byte-pair codes learned and applied, compared with a naive learner that recounts everything at each merge and a naive
+// applier that scans the whole word each time; the vocabulary file and its messages.
 #include "data/text/bpe.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void merge_everywhere(Words& symbols, const Merge& merge) {
   symbols = merged;
 }
 
-// The definition: count all pairs, take the most frequent one, of equal ones the largest; again.
+// The definition: count all pairs, merge the most frequent one (of equal ones the largest), repeat.
 std::vector<Merge> learned_slowly(const WordCounts& counts, std::size_t most) {
   std::vector<std::pair<Words, std::int64_t>> words;
   for (const auto& [word, count] : counts) words.emplace_back(symbols_of(word), count);
@@ -59,7 +59,7 @@ std::vector<Merge> learned_slowly(const WordCounts& counts, std::size_t most) {
   return merges;
 }
 
-// The definition: of all pairs in the word the one with the lowest rank is merged everywhere; again.
+// The definition: merge the pair of lowest rank in the word everywhere, repeat.
 Words cut_slowly(const std::string& word, const std::vector<Merge>& merges) {
   Words symbols = symbols_of(word);
   while (true) {
@@ -117,7 +117,7 @@ TEST_CASE("codes are those of a learner that counts anew at every merge", "[text
 TEST_CASE("of equally frequent pairs the largest spelling is merged first, and a pair that occurs once never",
           "[text][bpe]") {
   CHECK(learn_bpe({{"ab", 2}, {"cd", 2}, {"xy", 1}}, 9) == std::vector<Merge>{{"c", "d</w>"}, {"a", "b</w>"}});
-  // "a a" twice in "aaa" of two occurrences counts four times, and is merged from the left.
+  // "a a" occurs twice in each of two words "aaab", so it counts four times; it is merged from the left.
   CHECK(learn_bpe({{"aaab", 2}}, 9) == std::vector<Merge>{{"a", "a"}, {"aa", "a"}, {"aaa", "b</w>"}});
   CHECK(learn_bpe({{"ab", 5}}, 0).empty());
 }
@@ -127,7 +127,7 @@ TEST_CASE("words are cut as by looking at the whole word each time, with codes i
     CAPTURE(seed);
     const WordCounts words = made_words(seed, 60);
     std::vector<Merge> merges = learn_bpe(words, 40);
-    // Other programs' codes need not come in an order that anything was learned in, and may repeat.
+    // Codes of other programs may be in any order and may repeat.
     if (seed % 2 == 1) std::rotate(merges.begin(), merges.begin() + std::ssize(merges) / 2, merges.end());
     if (seed % 4 == 3) merges.insert(merges.end(), merges.begin(), merges.begin() + std::ssize(merges) / 3);
     const Bpe bpe(merges);
@@ -153,7 +153,7 @@ TEST_CASE("pieces go on with @@, and undoing them gives the words again", "[text
   CHECK(cut("low", bpe) == Words{"low"});
   CHECK(cut("lower", bpe) == Words{"lo@@", "w@@", "er"});
   CHECK(undo_bpe("lo@@ w@@ er low a@@b @@ c") == "lower low a@@b c");
-  CHECK(undo_bpe("lo@@") == "lo");  // a cut translation
+  CHECK(undo_bpe("lo@@") == "lo");  // a truncated translation
   CHECK(undo_bpe("").empty());
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a dictionary goes by count, then by spelling, and is padded to a mult
   const Bpe bpe(std::vector<Merge>{{"a", "b</w>"}});
   using Entries = std::vector<std::pair<std::string, std::int64_t>>;
   const Entries dictionary = make_dictionary({{"ab", 3}, {"cab", 2}, {"b", 5}, {"<unk>", 9}}, &bpe);
-  // "<unk>" is a word of five characters here, four of which go on.
+  // "<unk>" is an ordinary word of five characters here.
   CHECK(dictionary == Entries{{"<@@", 9},
                               {">", 9},
                               {"k@@", 9},
@@ -189,7 +189,7 @@ TEST_CASE("a vocabulary file is read as it was written", "[text][bpe]") {
   CHECK(tokenizer->piece(5) == "lo@@");
   CHECK(tokenizer->encode("lower,low").pieces == Words{"lo@@", "w@@", "er", ",", "low"});
   CHECK(tokenizer->encode_ids("lower,low xlow") == std::vector<std::int32_t>{5, 6, 7, 8, 4, 3, 4});
-  // A word spelled like a special piece is none.
+  // A word spelled like a special piece does not get that piece's id.
   CHECK(tokenizer_of(folder, "#dictionary\nhigh 1\nlow 1\n")->encode_ids("</s> low") ==
         std::vector<std::int32_t>{3, 5});
 }
@@ -197,7 +197,7 @@ TEST_CASE("a vocabulary file is read as it was written", "[text][bpe]") {
 TEST_CASE("the parts of other programs make a vocabulary, lines may end as on Windows", "[text][bpe]") {
   const test::TemporaryFolder folder;
   const auto tokenizer = tokenizer_of(folder, "#version: 0.2\r\nl o\r\n#dictionary\r\nlo@@ 2\r\nw 1\r\n");
-  CHECK(tokenizer->encode_ids("low,") == std::vector<std::int32_t>{4, 3, 3});  // blanks alone set words apart
+  CHECK(tokenizer->encode_ids("low,") == std::vector<std::int32_t>{4, 3, 3});  // only blanks separate words
   CHECK(tokenizer->encode_ids("low LOW") == std::vector<std::int32_t>{4, 5, 3, 3, 3});
   const auto lower = tokenizer_of(folder, "#dictionary case=lower\nlow 1\n");
   CHECK(lower->encode_ids("low LOW high") == std::vector<std::int32_t>{4, 4, 3});

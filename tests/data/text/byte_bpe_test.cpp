@@ -29,7 +29,7 @@ Words pieces_of(const data::Tokenizer& tokenizer, std::string_view text) {
   return tokenizer.encode(text).pieces;
 }
 
-// Texts of characters of all planes, white space, marks and contractions among them, the same in every run.
+// Texts of characters of all planes, including white space, marks and contractions; the same in every run.
 std::vector<std::string> odd_texts(int count) {
   static constexpr char32_t kEnds[] = {0x7F, 0x250, 0x3100, 0x10000, 0x20000};
   static const Words kParts = {" ",   "  ",  "\n", "\t",     "\u00A0", "\u3000", "'s",     "'S",   "'ll", " '",
@@ -52,7 +52,8 @@ std::vector<std::string> odd_texts(int count) {
   return texts;
 }
 
-// Whether the package gives these texts the tokenizer's ids. vocab: of a byte-level one, to be read by the package, too.
+// Checks that the package gives these texts the tokenizer's ids. vocab: file of a byte-level tokenizer, which the
+// package reads as well.
 void check_against_package(const data::Tokenizer& tokenizer, const fs::path& vocab, const Words& texts) {
   const auto python = test::python_with("tokenizers");
   if (!python) return test::skip("no Python with tokenizers");
@@ -86,7 +87,7 @@ TEST_CASE("a text is cut into words as GPT-2's pattern does", "[data][text]") {
   CHECK(words_of("a1\u00B2\u0301 \u4E2D\u6587!") == Words{"a", "1\u00B2", "\u0301", " \u4E2D\u6587", "!"});
   CHECK(words_of(" 's !'s") == Words{" '", "s", " !'", "s"});
   CHECK(words_of("a \u00A0b\u00A0c\t") == Words{"a", " ", "\u00A0", "b", "\u00A0", "c", "\t"});
-  CHECK(words_of("\x1Cq  ") == Words{"\x1C", "q", "  "});  // no white space to Unicode
+  CHECK(words_of("\x1Cq  ") == Words{"\x1C", "q", "  "});  // not white space in Unicode
   CHECK(words_of("").empty());
 }
 
@@ -96,7 +97,7 @@ TEST_CASE("bytes are written as printable characters and back", "[data][text]") 
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   CHECK(data::bytes_of_letters(data::byte_letters(all)) == all);
   CHECK(data::joined_byte_pieces({"\u0120the", "\u0120caf", "\u00C3", "\u00A9"}) == "the caf\u00E9");
-  CHECK(data::joined_byte_pieces({"\u00A9", "a"}) == "a");  // a character's end
+  CHECK(data::joined_byte_pieces({"\u00A9", "a"}) == "a");  // only the end of a character
   CHECK(data::sentencepiece_spelling({"\u0120caf", "\u00C3", "\u00A9\u0120a"}) ==
         Words{"\u2581caf", "\u00E9", "\u2581a"});
 }
@@ -108,7 +109,7 @@ TEST_CASE("byte-level pieces are merged in the order of their learning", "[data]
   CHECK_FALSE(tokenizer->lower_case());
   CHECK(pieces_of(*tokenizer, "the thin inner") == Words{"the", "\u0120th", "in", "\u0120in", "n", "er"});
   CHECK(pieces_of(*tokenizer, "\u00E9<s>") == Words{"\u00C3", "\u00A9", "<", "s", ">"});
-  CHECK(pieces_of(*tokenizer, "in\xFFin") == Words{"in", "in"});  // what is no UTF-8 is left out
+  CHECK(pieces_of(*tokenizer, "in\xFFin") == Words{"in", "in"});  // invalid UTF-8 is left out
   Ids behind;
   tokenizer->append_word_ids("in", behind);
   CHECK(behind == Ids{tokenizer->piece_id("\u0120in")});

@@ -1,4 +1,4 @@
-// Characters as a vocabulary: ids, the file and its messages.
+// The character vocabulary: ids, the file and its messages.
 #include "data/text/character_vocab.h"
 
 #include "data/text/tokenizer.h"

@@ -1,4 +1,4 @@
-// Documents of people → blocks of text with their places.
+// Users' documents → blocks of text with their places.
 #include "data/text/document.h"
 
 #include "data/text/characters.h"
@@ -19,7 +19,7 @@ std::vector<std::string> blocks_of(const std::string& document, DocumentForm for
   for (const TextBlock& block : data::read_blocks(document, form)) {
     REQUIRE(block.places.size() == block.text.size());
     found.push_back(std::string(1, kLetters[static_cast<int>(block.kind)]) + " " + block.text);
-    // Every byte but a blank's and an entity's stands for itself.
+    // Every byte except those of blanks and entities represents itself.
     for (std::size_t i = 0; i < block.text.size(); ++i) {
       const data::ByteSpan place = block.places[i];
       REQUIRE(place.begin >= 0);

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The JSON files of the golden folder whose name holds `part`.
+// The JSON files of the golden folder whose name contains `part`.
 std::vector<fs::path> files_named(const std::string& part) {
   std::vector<fs::path> files;
   for (const fs::path& file : test::golden_files(".json")) {

@@ -1,5 +1,5 @@
-// Damaged vocabularies, models and tables: every mutant ends in a clear Error or in something that works. Mutants are
-// the same in every run; a failure prints the number that makes it again.
+// Damaged vocabularies, models and tables: every mutant gives a clear Error or a usable object. Mutants are the same in
+// every run; a failure prints the number that reproduces it.
 #include <fstream>
 #include <functional>
 
@@ -25,12 +25,12 @@ const std::string kText =
     "The U.S. Navy (in 2018, 1,000) met J. Smith . . . Caf\u00e9 \u4e2d\u6587, un\u00e9-affable? \"Yes.\" A\u00b2, "
     "x000, He left.\nAAA the end";
 
-// Without the sync of write_file_atomically, which costs more than everything else here.
+// Without the fsync of write_file_atomically, which would take most of the test's time.
 void write(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Whether load() ends well; an Error must have a message that names the file.
+// Whether load() succeeds; the message of an Error must name the file.
 bool loads(const fs::path& file, const std::function<void()>& load) {
   try {
     load();
@@ -61,7 +61,7 @@ void mutate_vocabulary(const std::string& name, const std::string& bytes, int co
     write(folder / name, test::mutate(bytes, static_cast<std::uint64_t>(seed)));
     loaded += loads(folder / name, [&] { use(*data::load_tokenizer(folder / name)); }) ? 1 : 0;
   }
-  CHECK(loaded < count);  // some damage must have been noticed
+  CHECK(loaded < count);  // some damage must have been detected
 }
 
 std::string small_vocabulary() {
@@ -87,7 +87,7 @@ void mutate_characters(int count) {
   mutate_vocabulary("v.chars", "#characters\nU+0020\nU+0065\nU+0074\nU+000A\nU+4E2D\nU+1F600\n", count);
 }
 
-// Damage of either file; what does not fit together may be told of the other one.
+// Damages either file; a mismatch between the two may be reported for the other file.
 void mutate_byte_bpe(int count) {
   const test::TemporaryFolder folder;
   test::small_byte_bpe(folder.path());
@@ -152,7 +152,7 @@ void mutate_punkt(int count) {
   CHECK(loaded < count);
 }
 
-// Texts of random bytes, mostly text-like: nothing but the size of the text may limit what can be encoded and split.
+// Texts of random bytes, mostly text-like: any text must be encoded and split.
 void encode_damaged_texts(int count) {
   const test::TemporaryFolder folder;
   write(folder / "vocab.txt", small_vocabulary());

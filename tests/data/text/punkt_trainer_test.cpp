@@ -1,4 +1,4 @@
-// Tables learned from text, against those that NLTK 3.5's trainer makes of the same text.
+// Tables learned from text, compared with those of NLTK 3.5's trainer for the same text.
 #include "data/text/punkt_trainer.h"
 
 #include <set>
@@ -40,7 +40,7 @@ PunktTables learned(const std::vector<std::string>& texts) {
   });
 }
 
-// Sentences full of periods that end nothing, in ever other company.
+// Sentences full of periods that do not end the sentence, in varying combinations.
 std::vector<std::string> sentences(std::size_t count) {
   const char* names[] = {"Dahl", "Berg", "Lund", "Holm", "Vik"};
   const char* things[] = {"ship", "house", "mill", "boat", "farm", "barn", "tower"};
@@ -69,7 +69,7 @@ std::string joined(const std::vector<std::string>& sentences) {
   return text;
 }
 
-// How many sentences come out of their joined text as they are.
+// How many sentences the splitter finds unchanged in their joined text.
 std::size_t whole_sentences(const SentenceSplitter& splitter, const std::vector<std::string>& sentences) {
   std::set<std::pair<std::int64_t, std::int64_t>> spans;
   for (const ByteSpan& span : splitter.split(joined(sentences))) spans.emplace(span.begin, span.end);

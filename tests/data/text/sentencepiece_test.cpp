@@ -56,7 +56,7 @@ TEST_CASE("a piece that ends in digit and comma is encoded again without the com
   const auto tokenizer = load_model(test::small_sentencepiece_model());
   REQUIRE(tokenizer->encode("the 2018, x").pieces == Words{"\u2581the", "\u2581", "2", "0", "1", "8", ",", "\u2581x"});
   REQUIRE(tokenizer->encode("the 2018, x").re_encoded == std::vector<std::int32_t>{1, 2, 3, 4, 5});
-  // Mid-word the fresh encoding brings a "▁" of its own, which the reference keeps.
+  // Mid-word, re-encoding adds a "▁", which the reference keeps.
   REQUIRE(tokenizer->encode("x000,").pieces == Words{"\u2581x", "\u2581", "0", "0", "0", ","});
   REQUIRE(tokenizer->encode_ids("x000,") == tokenizer->encode("x000,").ids);
   const auto stripping = load_model(test::small_sentencepiece_model(), {.strip_comma_prefix = true});
@@ -144,7 +144,7 @@ TEST_CASE("a character map that leads the library outside its bounds is refused"
   REQUIRE_THROWS_WITH(check(map.substr(0, map.size() - 1)), Contains("a replacement of the character map has no end"));
   REQUIRE_THROWS_WITH(check(test::character_map('A', "\xff")), Contains("is not UTF-8"));
   REQUIRE_THROWS_WITH(check(test::character_map('A', std::string(2000, 'a'))), Contains("has no end"));
-  // The edge for "A" leads back to where it starts, so "AAA…" passes a rule with every letter.
+  // The edge for "A" leads back to its start, so "AAA…" passes a rule with every letter.
   const std::uint32_t circle = ((256u ^ 'A') ^ 256u) << 10 | 1u << 8 | 'A';
   REQUIRE_THROWS_WITH(check(patched(patched(map, kEdge, circle), 4 + 4 * 256, 0x80000000u)),
                       Contains("too many rules of the character map are prefixes of each other"));

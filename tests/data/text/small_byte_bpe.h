@@ -13,7 +13,7 @@
 
 namespace etc::test {
 
-// vocab.json: special pieces, letters, these pieces.
+// vocab.json: special pieces, letters, then the given pieces.
 inline std::string byte_pieces(const std::vector<std::string>& more) {
   std::vector<std::string> pieces = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
   for (int byte = 0; byte < 256; ++byte) pieces.push_back(data::byte_letter(static_cast<unsigned char>(byte)));

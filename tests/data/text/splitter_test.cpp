@@ -22,7 +22,7 @@ Sentences split(const data::SentenceSplitter& splitter, const std::string& text)
   return sentences;
 }
 
-// Punkt's four files, small enough to see what each entry does.
+// Punkt's four files, small enough to show the effect of each entry.
 struct Tables {
   std::string abbreviations = "mr\nu.s\n. . \ncorp";
   std::string collocations = "##number##\tfig";

@@ -9,7 +9,7 @@ TEST_CASE("well-formed UTF-8 is told from the rest by byte offset", "[data][text
   REQUIRE_FALSE(invalid_utf8("a\u00e9\u4e2d\U0001F600"));
   REQUIRE(invalid_utf8("ab\xff") == 2);
   REQUIRE(invalid_utf8("ab\xc3") == 2);            // cut short
-  REQUIRE(invalid_utf8("a\xc0\xaf") == 1);         // longer than need be
+  REQUIRE(invalid_utf8("a\xc0\xaf") == 1);         // overlong encoding
   REQUIRE(invalid_utf8("\xed\xa0\x80") == 0);      // a surrogate
   REQUIRE(invalid_utf8("\xf4\x90\x80\x80") == 0);  // above U+10FFFF
   REQUIRE(invalid_utf8(std::string_view("\0a", 2)) == std::nullopt);
@@ -39,7 +39,7 @@ TEST_CASE("white space is what Python's isspace accepts, and strip removes it at
   REQUIRE(count == 29);
   REQUIRE(is_space(0x1C));
   REQUIRE(is_space(0x85));
-  REQUIRE_FALSE(is_space(0x200B));  // zero width space is none
+  REQUIRE_FALSE(is_space(0x200B));  // zero width space is not white space
   REQUIRE_FALSE(is_space(0xFEFF));
   REQUIRE(strip("") == "");
   REQUIRE(strip(" \u3000\t\u00a0") == "");
@@ -68,14 +68,14 @@ TEST_CASE("upper and lower are properties of one character: a title-case letter 
   REQUIRE(is_lower(U'\u00df'));
   REQUIRE_FALSE(is_upper(U'\u01c5'));
   REQUIRE_FALSE(is_lower(U'\u01c5'));
-  REQUIRE(is_upper(U'\u2160'));  // Roman numeral one: no letter, but upper case
+  REQUIRE(is_upper(U'\u2160'));  // Roman numeral one: not a letter, but upper case
 }
 
 TEST_CASE("accents are stripped after canonical decomposition only", "[data][text]") {
   REQUIRE(strip_accents("plain") == "plain");
   REQUIRE(strip_accents("na\u00efve r\u00e9sum\u00e9 q\u0323\u0307") == "naive resume q");
   REQUIRE(strip_accents("\ufb01 \u00f8 \u00b2") == "\ufb01 \u00f8 \u00b2");  // compatibility forms stay
-  REQUIRE(strip_accents("\ud55c") == "\u1112\u1161\u11ab");                  // Hangul falls into jamo
+  REQUIRE(strip_accents("\ud55c") == "\u1112\u1161\u11ab");                  // Hangul decomposes into jamo
 }
 
 TEST_CASE("the version of the Unicode tables has the form major.minor", "[data][text]") {

@@ -1,4 +1,4 @@
-// Vocabularies learned from text, against a learner that counts everything anew at each merge.
+// Vocabularies learned from text, compared with a naive learner that recounts everything at each merge.
 #include "data/text/wordpiece_trainer.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TextSource source_of(const Words& texts) {
   };
 }
 
-// Merged pieces in order: count all pairs, take the most frequent, first in spelling; again.
+// Merged pieces in order: count all pairs, merge the most frequent (of equal ones the first in spelling), repeat.
 Words naive_merges(const WordCounts& counts, std::size_t merges, std::int64_t least) {
   std::map<Words, std::int64_t> words;
   for (const auto& [word, count] : counts) {
@@ -153,7 +153,7 @@ TEST_CASE("whatever the text, the tokenizer takes the vocabulary and knows its w
     }
     std::string lines;
     for (const std::string& piece : learn_wordpiece(counts, training)) lines += piece + "\n";
-    std::ofstream(folder / "vocab.txt", std::ios::binary) << lines;  // without a sync
+    std::ofstream(folder / "vocab.txt", std::ios::binary) << lines;  // without fsync
     const auto tokenizer = load_tokenizer(folder / "vocab.txt", {.do_lower_case = training.lower_case});
     CHECK(tokenizer->encode(texts[0]).unknown_words.empty());
   }

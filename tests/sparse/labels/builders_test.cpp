@@ -185,7 +185,7 @@ TEST_CASE("labels and side inputs equal the formulas pair by pair", "[labels]") 
 }
 
 TEST_CASE("breakpoints and example ids of the same packing give the same labels", "[labels]") {
-  // Not the ids the breakpoints give: only their equality matters.
+  // These ids differ from those of the breakpoints; only equality of ids matters.
   const Ids long_ids{7, 7, 7, 3, 3, 3, 9}, global_ids{7, 7, 3, 9};
   for (const LabelOptions& options : all_options(2)) {
     require_equal(
@@ -262,8 +262,8 @@ TEST_CASE("without a maximum distance labels only mask", "[labels]") {
 }
 
 TEST_CASE("permuting paragraphs permutes the labels and changes nothing else", "[labels]") {
-  // Two paragraphs of 2 long + 2 global and 3 long + 2 global tokens, in both orders; sentence and paragraph indices
-  // follow.
+  // Two paragraphs of 2 long + 2 global and 3 long + 2 global tokens, in both orders, with matching sentence and
+  // paragraph indices.
   const Ids a_long{0, 1, 0, 0, 1}, a_sentences{1, 1, 3, 3, 3}, a_paragraphs{0, 0, 2, 2, 2};
   const Ids b_long{0, 0, 1, 0, 1}, b_sentences{1, 1, 1, 3, 3}, b_paragraphs{0, 0, 0, 2, 2}, globals{0, 1, 0, 1};
   const std::size_t long_to[]{3, 4, 0, 1, 2}, global_to[]{2, 3, 0, 1};  // where tokens of order a are in order b
@@ -297,7 +297,7 @@ TEST_CASE("appended padding is masked for every real token", "[labels]") {
   const auto L = static_cast<std::size_t>(bare.length()), G = static_cast<std::size_t>(bare.globals());
   for (const LabelOptions& options : {LabelOptions{3, 2, false, false}, LabelOptions{3, 2, false, true}}) {
     AttentionStructure plain = bare, with = padded;
-    plain.ignore_hard_l2g.clear();  // random per token, hence not the same with and without padding
+    plain.ignore_hard_l2g.clear();  // random per token, hence different with and without padding
     with.ignore_hard_l2g.clear();
     const AttentionLabels a = build_labels({&plain, 1}, options), b = build_labels({&with, 1}, options);
     const auto same_then_masked = [](const std::uint8_t* short_row, const std::uint8_t* long_row, std::size_t n,

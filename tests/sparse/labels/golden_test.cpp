@@ -1,4 +1,4 @@
-// Relative ids, masks and builders against the reference's own results, exactly.
+// Relative ids, masks and builders must equal the reference's results exactly.
 #include <functional>
 
 #include "etc_core/base/json.h"
@@ -15,7 +15,7 @@ using Ids = std::vector<std::int32_t>;
 
 namespace {
 
-// Calls check(file, group) for every group of every file of a kind; false (after saying "skipped") without files.
+// Calls check(file, group) for every group of every file of a kind. Without files reports "skipped" and returns false.
 void for_each_group(const std::string& kind,
                     const std::function<void(const GoldenFile& file, const std::string& group)>& check) {
   const auto paths = etc::test::golden_files_of_kind(kind);
@@ -54,7 +54,7 @@ Ids mask_of(const GoldenFile& file, const std::string& group, const Ids& input) 
   return {};
 }
 
-// A builder's arrays in `folder`, its flags as attributes of `flags`.
+// A builder and its inputs: arrays in `folder`, flags as attributes of `flags`.
 struct Builder {
   const GoldenFile& file;
   std::string kind, folder, flags;
@@ -91,7 +91,7 @@ struct Builder {
   }
 };
 
-// Masks and ids of all examples against `expected` (a folder), then labels built both ways against each other.
+// Compares masks and ids of all examples with `expected` (a folder), then labels built in both ways with each other.
 void check_builder(const Builder& builder, const LabelOptions& options, const std::string& expected) {
   const GoldenFile& file = builder.file;
   const std::int64_t batch = file.read<std::int32_t>(expected + "/l2l_att_mask").shape.at(0);
@@ -121,7 +121,7 @@ void check_builder(const Builder& builder, const LabelOptions& options, const st
       REQUIRE(row(file.read<std::int32_t>(tokens), b) == global_token_ids);
   }
 
-  // The explicit arrays, fed as B examples of exactly L and G tokens, must give what the builders give.
+  // The explicit arrays, passed as B examples of exactly L and G tokens, must give the same labels as the builders.
   const auto array = [&](const std::string& name) {
     return file.has(expected + "/" + name) ? file.read<std::int32_t>(expected + "/" + name).values : Ids{};
   };

@@ -75,7 +75,7 @@ TEST_CASE("ids without a mask are all visible", "[labels]") {
 
 TEST_CASE("an id that is not below R is an error where it is visible", "[labels]") {
   Arrays arrays;
-  arrays.l2g_ids[2] = 4000;  // masked: nothing reads it
+  arrays.l2g_ids[2] = 4000;  // masked, hence ignored
   REQUIRE_NOTHROW(labels_from_masks_and_ids(arrays.view(), 5));
   arrays.l2g_ids[3] = 40;
   REQUIRE_THROWS_WITH(labels_from_masks_and_ids(arrays.view(), 5),

@@ -1,4 +1,4 @@
-// Random document structures for the label tests, and the labels' formulas pair by pair, sharing no code with the
+// Random document structures for the label tests, and the labels' formulas evaluated pair by pair, without code of the
 // library.
 #pragma once
 
@@ -19,7 +19,7 @@ struct MultihopCase {
 };
 MultihopCase random_multihop(std::mt19937& random, int long_padding, int global_padding);
 
-// etc-core 8.3 and 8.1, one pair at a time.
+// The formulas of etc-core 8.3 and 8.1, one pair at a time.
 sparse::SideInputs naive_multihop(const MultihopCase& example, const sparse::LabelOptions& options);
 sparse::SideInputs naive_generic(const Ids& long_ids, const Ids& global_ids, const Ids& sentence_ids,
                                  const sparse::LabelOptions& options);

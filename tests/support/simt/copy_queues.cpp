@@ -16,7 +16,7 @@ namespace etc::simt {
 
 namespace {
 
-// When an event is over: once `position` pieces of work of a queue are done.
+// An event is complete once `position` work items of the queue are done.
 struct Mark {
   Queue queue = Queue::compute;
   std::int64_t position = 0;
@@ -76,7 +76,7 @@ void* allocate_pinned(std::int64_t bytes) {
 
 void queue_copy(Queue queue, void* to, const void* from, std::int64_t bytes) {
   if (!begin_operation("copy")) return;
-  // Tests let kernels work on arrays of the host, which go when they go out of scope, not in stream order.
+  // Tests run kernels on host arrays, which are freed when they go out of scope and not in stream order.
   if (!is_device_memory(to) && !is_device_memory(from)) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
     return;

@@ -1,14 +1,14 @@
-// The queues of copies of an emulated device. What is put on one happens as late as it may: when the host waits for an
-// event behind it, or when a kernel or a library's call, which come after it on the compute queue, begins. Only then is
-// the source read. So memory that is used again too early holds what it should not.
+// The copy queues of an emulated device. Queued work runs as late as possible: when the host waits for a later event,
+// or when a kernel or a library call, which follows it on the compute queue, begins. Only then is the source read, so
+// memory that is reused too early gives wrong values.
 #pragma once
 
 namespace etc::simt {
 
-// Everything on the compute queue, and of the other what that waits for.
+// Runs everything on the compute queue, and the work of the other queue that it waits for.
 void run_queued_work();
 
-// Nothing of it happens, and every event is over.
+// Discards all queued work; every event counts as complete.
 void drop_queued_work();
 
 }  // namespace etc::simt

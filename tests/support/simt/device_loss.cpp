@@ -6,8 +6,8 @@
 namespace etc::simt {
 
 namespace {
-std::int64_t g_operations = 0, g_last = -1;  // the last one that succeeds; -1: all do
-int g_status = 0, g_coming = 0;              // of the device now, and from the failure on
+std::int64_t g_operations = 0, g_last = -1;  // g_last: operations that succeed; -1: all do
+int g_status = 0, g_coming = 0;              // the device's present status, and its status after the failure
 }  // namespace
 
 std::int64_t device_operations() {

@@ -1,4 +1,4 @@
-// A device that stops working: who says so, with which words, and what is left.
+// A device that stops working: which call reports it, with which message, and what state remains.
 #include "tests/support/simt/device_loss.h"
 
 #include "etc_core/base/cuda/device_array.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kEcc = 214, kLaunchFailure = 719, kInvalidValue = 1;
 
-// A lost device for one test: the tests behind it find it whole.
+// Makes the device fail for one test; later tests find it restored.
 struct Loss {
   Loss(std::int64_t operations, int status) { simt::lose_device_after(operations, status); }
   ~Loss() { simt::restore_device(); }
@@ -54,9 +54,9 @@ TEST_CASE("every call to a lost device fails, nothing leaves a destructor, and i
     simt::copy_to_host(host.data(), device.data(), std::ssize(host));
     return host == sent;
   };
-  REQUIRE(there_and_back(std::vector<std::byte>(host.size(), std::byte{3})));  // the ring of copies is there now
+  REQUIRE(there_and_back(std::vector<std::byte>(host.size(), std::byte{3})));  // the staging ring exists now
   const std::int64_t held = simt::memory_in_use();
-  for (const std::int64_t operations : {0, 1, 2, 3}) {  // of the copy there, fill, and the copy back
+  for (const std::int64_t operations : {0, 1, 2, 3}) {  // of the copy to the device, the fill, and the copy back
     CAPTURE(operations);
     const Loss loss(operations, kLaunchFailure);
     profiler::start();

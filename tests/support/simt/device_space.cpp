@@ -14,11 +14,11 @@ namespace etc::simt {
 
 namespace {
 
-constexpr std::int64_t kReserved = std::int64_t{1} << 36;  // of addresses, not of memory
-constexpr std::int64_t kHugePage = 1 << 21;                // few entries to change when access opens and closes
+constexpr std::int64_t kReserved = std::int64_t{1} << 36;  // address space, not memory
+constexpr std::int64_t kHugePage = 1 << 21;                // few page table entries to change per access change
 constexpr std::int64_t kAlignment = 256;
 
-// First fit in one range of addresses; neighbouring free blocks are joined.
+// First-fit allocation in one range of addresses; adjacent free blocks are merged.
 class DeviceSpace {
  public:
   DeviceSpace() {
@@ -86,7 +86,7 @@ class DeviceSpace {
 
   std::byte* base_ = nullptr;
   std::map<std::int64_t, std::int64_t> free_, taken_;  // offset, bytes
-  std::int64_t used_ = 0;                              // addresses from here on were never given out
+  std::int64_t used_ = 0;                              // addresses from here on were never allocated
   int open_ = 0;
 };
 
@@ -110,7 +110,7 @@ bool is_device_memory(const void* address) {
 }
 
 DeviceAccess::DeviceAccess() {
-  if (!space().is_open()) run_queued_work();  // what was put on the queue before comes before
+  if (!space().is_open()) run_queued_work();  // earlier queued work runs first
   space().open();
 }
 

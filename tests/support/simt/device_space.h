@@ -1,6 +1,6 @@
-// The addresses of the emulated device's memory. As on a machine with a GPU they are of no use to the host: they can
-// be read and written only while a kernel, a copy or a library's call runs. A function that takes a tensor's pointer
-// and forgets where the tensor lies ends in a segmentation fault here, as it would there.
+// The addresses of the emulated device's memory. As with a GPU, the host cannot use them: they can be read and written
+// only while a kernel, a copy or a library call runs. A function that uses a tensor's pointer on the host although the
+// tensor is on the device causes a segmentation fault here, as it would with a GPU.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ void* take_device_memory(std::int64_t bytes);
 void give_device_memory_back(void* memory);
 bool is_device_memory(const void* address);
 
-// While one of these lives, the addresses can be used. They nest.
+// The addresses can be used while an object of this class exists. Objects may be nested.
 class DeviceAccess : NotCopied {
  public:
   DeviceAccess();

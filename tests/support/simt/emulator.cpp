@@ -25,7 +25,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr std::int64_t kMaxGridX = 2147483647, kMaxGridYZ = 65535;
 
-// What a thread waits for; lanes of a warp must all ask for the same.
+// What a thread waits for; all lanes of a warp must wait for the same.
 enum class Wait { nothing, block_barrier, warp_barrier, shuffle, any, all, load_matrix, load_matrix_transposed, mma };
 
 const char* wait_name(Wait wait) {
@@ -52,12 +52,12 @@ const char* wait_name(Wait wait) {
   return "";
 }
 
-// A copy_async on its way.
+// A pending copy_async.
 struct Copy {
   std::uint32_t offset;
   int bytes;
   const void* from;  // null: zeros
-  int group;         // of the thread, counted by commits
+  int group;         // of the thread, numbered by commits
 };
 
 struct Thread {
@@ -65,7 +65,7 @@ struct Thread {
   bool ended = true;
   Wait wait = Wait::nothing;
   Site site{"", 0};
-  // The lane's part of what its warp waits for.
+  // The lane's arguments of the operation that its warp waits for.
   std::uint32_t value = 0, offset = 0;  // shuffle and votes; load_matrix
   int lane = 0;
   std::uint32_t* r = nullptr;
@@ -109,7 +109,7 @@ class Emulator {
     throw Fault(fmt::format("{}: block ({}, {}, {}), thread {}, {}:{}: {}", kernel_, block_[0], block_[1], block_[2],
                             current_, file_name(site.file), site.line, what));
   }
-  // `step`: 4 where only whole words are ever touched, else 2.
+  // `step`: 4 if only whole words are accessed, else 2.
   void check_cells(std::uint32_t offset, std::uint32_t bytes, std::uint32_t step,
                    Trouble (SharedCell::*access)(const Moment&), Site site, const char* verb);
   void land(const Copy& copy);
@@ -190,7 +190,7 @@ void Emulator::resume(int thread) {
   if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-// Runs the lanes of a warp until they all wait at a barrier of the block, or have ended.
+// Runs the lanes of a warp until all of them wait at a block barrier or have ended.
 bool Emulator::run_warp(int warp) {
   const int first = warp * kWarp, count = std::min(kWarp, thread_count_ - first);
   while (true) {
@@ -429,7 +429,7 @@ bool all(bool predicate, Site site) {
 
 namespace {
 
-// Bounds and alignment of elements [i, i + count) of a span; gives their address.
+// Checks bounds and alignment of elements [i, i + count) of a span; returns their address.
 std::uintptr_t check_place(const void* base, std::int64_t size, std::int64_t i, std::int64_t element_bytes,
                            std::int64_t count, Site site, const char* verb) {
   Emulator& e = emulator();
@@ -534,7 +534,7 @@ void copy_async_commit() {
 void copy_async_wait(int pending) {
   Emulator& e = emulator();
   Thread& self = e.self();
-  // Groups are numbered by commits; copies after the last commit belong to none yet and stay under way.
+  // Groups are numbered by commits; copies after the last commit belong to no group yet and stay pending.
   const int landed = self.committed - pending;
   std::vector<Copy> remaining;
   for (const Copy& copy : self.copies) {

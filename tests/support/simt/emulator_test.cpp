@@ -1,4 +1,4 @@
-// The emulator finds what it promises to find: each test seeds one bug, and each has a correct twin that must pass.
+// The emulator detects the documented faults: each test contains one bug, and a correct variant that must pass.
 #include "tests/support/simt/emulator.h"
 
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ simt::SharedTile<float> tile_of(int count) {
   return arena.take<float>(count);
 }
 
-// Element i of the memory on its way to element i of the tile; a zero instead of element 13.
+// Starts copying element i of the memory to element i of the tile; element 13 is replaced by zero.
 void copy(const simt::Span<float>& m, const simt::SharedTile<float>& tile, int i) {
   simt::copy_async<4>(tile, i, simt::Span<const float>{m.data, m.size}, i, i != 13);
   simt::copy_async_commit();
@@ -68,7 +68,7 @@ TEST_CASE("a barrier that not every thread reaches is found", "[simt]") {
                       if (simt::warp_index() == 0) simt::sync_block();
                     }),
                     Contains("divergence") && Contains("other warps of the block have ended"));
-  // Outside the macro, which would put both barriers on one line.
+  // Outside the macro, because the macro would put both barriers on one source line.
   const auto two_barriers = [](const simt::Span<float>&) {
     if (simt::warp_index() == 0) {
       simt::sync_block();
@@ -137,7 +137,7 @@ TEST_CASE("reads of uninitialised shared memory are found", "[simt]") {
 }
 
 TEST_CASE("a read and a write of one place without a barrier between them are found", "[simt]") {
-  // Write, then read by another thread of the warp, and by another warp.
+  // A write, then a read by another thread of the warp, and by another warp.
   CHECK_THROWS_WITH(run([](const simt::Span<float>&) {
                       const auto tile = tile_of(64);
                       tile.store(simt::thread_index(), 1.0f);
@@ -151,7 +151,7 @@ TEST_CASE("a read and a write of one place without a barrier between them are fo
                       tile.load((simt::thread_index() + 32) % 64);
                     }),
                     Contains("race") || Contains("uninitialised"));
-  // Read, then write by another warp: no value shows it.
+  // A read, then a write by another warp: no value reveals the race.
   CHECK_THROWS_WITH(run([](const simt::Span<float>&) {
                       const auto tile = tile_of(64);
                       tile.store(simt::thread_index(), 1.0f);
@@ -160,7 +160,7 @@ TEST_CASE("a read and a write of one place without a barrier between them are fo
                       if (simt::thread_index() == 63) tile.store(0, 2.0f);
                     }),
                     Contains("race: write of shared memory at offset 0"));
-  // Read by the whole warp, then write by one of its lanes.
+  // A read by the whole warp, then a write by one of its lanes.
   CHECK_THROWS_WITH(run([](const simt::Span<float>&) {
                       const auto tile = tile_of(64);
                       tile.store(simt::thread_index(), 1.0f);
@@ -207,7 +207,7 @@ TEST_CASE("two blocks that store to one global address are found", "[simt]") {
                         },
                         {1, 2, 1, 0}),
                     Contains("load of element 3 that block number 0 has stored"));
-  // What the launch before stored is there to be read.
+  // Values stored by the previous launch may be read.
   run([](const simt::Span<float>& m) { simt::load(m, 3); }, {2, 1, 1, 0});
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("copies land at their wait and not before", "[simt]") {
                       tile.load(simt::thread_index());
                     }),
                     Contains("while a copy_async of thread 0 is under way"));
-  // Waiting for all but the newest group: the newest is still under way.
+  // After waiting for all but the newest group, the newest is still pending.
   CHECK_THROWS_WITH(
       run([](const simt::Span<float>& m) {
         const auto tile = tile_of(128);
@@ -239,7 +239,7 @@ TEST_CASE("copies land at their wait and not before", "[simt]") {
         tile.load(64 + simt::thread_index());
       }),
       Contains("at offset 256 while a copy_async of thread 0 is under way"));
-  // Landed for the thread that waited, but no barrier before the others look.
+  // The copy is complete for the thread that waited, but other threads read without a barrier.
   CHECK_THROWS_WITH(run([](const simt::Span<float>& m) {
                       const auto tile = tile_of(64);
                       copy(m, tile, simt::thread_index());

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 
-// The address sanitizer keeps track of the stack in use.
+// The address sanitizer must be told which stack is in use.
 #if defined(__SANITIZE_ADDRESS__)
 void announce_switch(void** save, const void* bottom, std::size_t size) {
   __sanitizer_start_switch_fiber(save, bottom, size);
@@ -34,8 +34,8 @@ void announce_arrival(void*, const void**, std::size_t*) {}
 }  // namespace
 
 #ifdef ETC_FIBER_ASSEMBLY
-// Saves what the System V convention lets a function rely on, and changes stacks. swapcontext would do, but it makes
-// two system calls each time.
+// Saves the registers that a function must preserve (System V convention) and changes the stack pointer. swapcontext
+// would do the same, but it makes two system calls each time.
 extern "C" void etc_fiber_switch(void** save, void* load);
 asm(R"(
 .text
@@ -69,7 +69,7 @@ struct Fiber::Machine {
 #else
   ucontext_t own{}, caller{};
 #endif
-  void* own_saved = nullptr;  // the sanitizer's
+  void* own_saved = nullptr;  // sanitizer state
   void* caller_saved = nullptr;
   const void* caller_bottom = nullptr;
   std::size_t caller_size = 0;
@@ -87,7 +87,7 @@ void Fiber::enter(Fiber* fiber) {
   announce_arrival(nullptr, &m.caller_bottom, &m.caller_size);
   fiber->body_();
   fiber->ended_ = true;
-  announce_switch(nullptr, m.caller_bottom, m.caller_size);  // null: this stack is done with
+  announce_switch(nullptr, m.caller_bottom, m.caller_size);  // null: this stack is no longer used
 #ifdef ETC_FIBER_ASSEMBLY
   etc_fiber_switch(&m.own, m.caller);
 #else
@@ -102,8 +102,8 @@ void Fiber::start(std::function<void()> body) {
   m.own_saved = nullptr;
   void (*entry)() = [] { enter(starting); };
 #ifdef ETC_FIBER_ASSEMBLY
-  // As if etc_fiber_switch had been called from `entry`: six saved registers, then the return address; on entry the
-  // stack pointer must be 8 past a multiple of 16.
+  // The stack looks as if etc_fiber_switch had been called from `entry`: six saved registers, then the return address.
+  // On entry the stack pointer must be 8 past a multiple of 16.
   auto top = (reinterpret_cast<std::uintptr_t>(m.stack.get()) + kStackBytes) & ~std::uintptr_t{15};
   auto* words = reinterpret_cast<void**>(top) - 2;
   words[0] = reinterpret_cast<void*>(entry);

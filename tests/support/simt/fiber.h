@@ -1,4 +1,4 @@
-// Threads of a block as fibers: stacks of their own, switched by hand, all on one thread of the machine.
+// Threads of a block as fibers: each has its own stack, and all run on one OS thread by switching stacks.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace etc::simt {
 
-// Runs a body on its own stack until the body calls pause(). Not started again after the body has ended.
+// Runs a body on its own stack until the body calls pause(). After the body has ended, start() is needed again.
 class Fiber : NotCopied {
  public:
   Fiber();
   ~Fiber();
 
-  // Next resume() starts `body` from its beginning, whatever ran before: what it left on the stack is forgotten.
+  // The next resume() starts `body` from its beginning. An earlier body's stack frames are discarded.
   void start(std::function<void()> body);
   // Runs until the body pauses or ends; true while it has not ended.
   bool resume();
-  // Called inside the body: back to who called resume().
+  // Called inside the body: returns to the caller of resume().
   void pause();
 
  private:

@@ -1,4 +1,4 @@
-// Numbers of the device that the host looks at when it reads something else.
+// Device values that the host checks later, when it next reads from the device.
 #include "etc_core/base/cuda/late_checks.h"
 
 #include "etc_core/base/cuda/device_array.h"
@@ -37,9 +37,9 @@ TEST_CASE("late checks see the numbers of their moment, in order, when the host 
   simt::check_later(values, note);
   CHECK_THROWS_WITH(read(), "check: not good");
   CHECK(read() == 30);
-  CHECK(seen.size() == 4);  // called off
+  CHECK(seen.size() == 4);  // cancelled
 
-  for (int i = 0; i < 2500; ++i) simt::check_later(values, note);  // more than may wait: some are done on the way
+  for (int i = 0; i < 2500; ++i) simt::check_later(values, note);  // more than can be pending: some run early
   CHECK(seen.size() > 4);
   read();
   CHECK(seen.size() == 4 + 2 * 2500);

@@ -1,4 +1,4 @@
-// What the toolkit's libraries do for the CUDA backend, in plain loops for an emulated device: cuBLASLt's product
+// Replacements for the toolkit's libraries on an emulated device, in plain loops: cuBLASLt's GEMM
 // (etc_core/ops/cuda/product_cublas.cpp) and Thrust's sorts (id_runs.cu, top_k_sort.cu).
 #include <algorithm>
 #include <cmath>
@@ -42,12 +42,12 @@ void put(void* data, ElementType type, std::int64_t i, float value) {
   }
 }
 
-// The library's gelu is the tanh form, too.
+// The tanh form, as in the library.
 float gelu(float x) {
   return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
 }
 
-// The library refuses these calls; so must the stand-in.
+// The library rejects these calls, so the replacement must reject them too.
 void check(const Product& p) {
   if (p.add && (p.bias != nullptr || p.gelu)) fail("product", "a sum has neither bias nor gelu");
   if (p.pre_activation != nullptr && (!p.gelu || p.cols % 8 != 0)) fail("product", "pre_activation is not available");
@@ -73,7 +73,7 @@ void multiply(const Product& p) {
   check(p);
   if (!simt::begin_operation("product")) return;
   const simt::DeviceAccess access;
-  // As the library does: how a sum is split depends on the number of rows, unless it must not be split.
+  // As in the library, the split of a sum depends on the number of rows, unless it must not be split.
   const std::int64_t part = p.whole_sums ? std::max<std::int64_t>(1, p.inner) : 1 + p.rows % 7;
   for (std::int64_t i = 0; i < p.rows; ++i) {
     for (std::int64_t j = 0; j < p.cols; ++j) {

@@ -36,7 +36,7 @@ std::vector<KernelReport> parse_ptxas(const std::string& output) {
   static const std::regex used("Used ([0-9]+) registers");
   static const std::regex shared("([0-9]+) bytes smem");
   std::vector<KernelReport> reports;
-  bool open = false;  // a kernel's "Used" line is still to come
+  bool open = false;  // a kernel's "Used" line has not been read yet
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;

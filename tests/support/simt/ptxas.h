@@ -1,4 +1,4 @@
-// The compile-time gate: what ptxas says about kernels, read from `nvcc -Xptxas -v`.
+// Compile-time check of kernels: what ptxas reports about them, parsed from `nvcc -Xptxas -v`.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,18 @@ namespace etc::test {
 struct KernelReport {
   std::string name;  // mangled
   std::string architecture;
-  int registers = 0;  // of a thread
+  int registers = 0;  // per thread
   int stack_bytes = 0, spill_stores = 0, spill_loads = 0, shared_bytes = 0;
 };
 
-// Reports in ptxas's output. Throws Error when a kernel's block is cut short.
+// The reports in ptxas's output. Throws Error if a kernel's report is incomplete.
 std::vector<KernelReport> parse_ptxas(const std::string& output);
 
 // nvcc's path: ETC_NVCC, else `nvcc` on the PATH; empty without one.
 std::string nvcc_path();
 
-// Compiles a source of the checkout for the architectures (such as "80") and throws away the code. Throws Error with
-// nvcc's output when it does not compile.
+// Compiles a source of the checkout for the architectures (such as "80") and discards the code. Throws Error with
+// nvcc's output if it does not compile.
 std::vector<KernelReport> compile_with_nvcc(const std::string& source, const std::vector<std::string>& architectures);
 
 }  // namespace etc::test

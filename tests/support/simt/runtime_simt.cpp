@@ -1,5 +1,5 @@
-// The runtime of an emulated device. Its memory is out of the host's reach (device_space.h); new memory is poisoned
-// with signalling patterns, so what nobody has written shows up as nan.
+// The runtime of an emulated device. The host cannot access its memory (device_space.h); new memory is filled with
+// signalling NaN patterns, so that uninitialised values show up as nan.
 #include <cstring>
 #include <map>
 

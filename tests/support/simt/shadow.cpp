@@ -29,7 +29,7 @@ Trouble SharedCell::write(const Moment& now) {
     other_ = readers_[static_cast<std::size_t>(i)].thread;
     if (unordered(readers_[static_cast<std::size_t>(i)], now)) return Trouble::race;
   }
-  // A reader of another warp may have been pushed out of readers_ by two of this one.
+  // Two readers of this warp may have replaced a reader of another warp in readers_.
   if (reader_count_ > 0 && read_interval_ == now.interval && (reading_warps_ & ~(1u << now.warp())) != 0) {
     return Trouble::race;
   }

@@ -1,4 +1,4 @@
-// What the emulator knows about memory: who wrote and read which word, and when.
+// Shadow memory of the emulator: which thread wrote and read which word, and when.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace etc::simt {
 
-// One thread at one moment, as far as ordering goes: a block barrier ends an interval for all its threads, a warp
-// barrier for the lanes of its warp.
+// One thread at one moment, for ordering: a block barrier ends an interval for all threads of the block, a warp barrier
+// for the lanes of its warp.
 struct Moment {
   std::uint32_t thread = 0;
   std::uint32_t interval = 0;       // block barriers passed
@@ -17,7 +17,7 @@ struct Moment {
   std::uint32_t warp() const { return thread / 32; }
 };
 
-// Whether nothing orders what `a` did before what `b` does.
+// Whether no barrier orders the earlier access `a` before `b`.
 inline bool unordered(const Moment& a, const Moment& b) {
   if (a.thread == b.thread || a.interval != b.interval) return false;
   return a.warp() != b.warp() || a.warp_interval == b.warp_interval;
@@ -31,16 +31,16 @@ class SharedCell {
   void forget() { *this = SharedCell(); }
   Trouble read(const Moment& now);
   Trouble write(const Moment& now);
-  // A copy_async of this thread will write here; nobody may touch the cell until it has landed.
+  // A copy_async of this thread will write the cell; no thread may access it until the copy has completed.
   Trouble begin_copy(const Moment& now);
   void land(const Moment& now);
-  std::uint32_t other() const { return other_; }  // the thread trouble was had with
+  std::uint32_t other() const { return other_; }  // the other thread of the conflict
 
  private:
   bool written_ = false, in_flight_ = false;
   Moment writer_;
-  // Warps that have read in `read_interval_`; within one warp the last two different threads are enough: one of them is
-  // not the writer, and the earlier readers were before both.
+  // Warps that have read in `read_interval_`. Within one warp the last two different threads are enough: one of them is
+  // not the writer, and the earlier readers were ordered before both.
   std::uint32_t read_interval_ = 0, reading_warps_ = 0;
   std::array<Moment, 2> readers_{};
   int reader_count_ = 0;
@@ -65,7 +65,7 @@ class GlobalShadow {
     std::array<Store, kPageBytes / 4> words;
   };
   std::unordered_map<std::uintptr_t, Page> pages_;
-  // Loads mostly go to pages without stores: remember which.
+  // Cache of looked-up pages, because most loads are from pages without stores.
   struct Remembered {
     std::uintptr_t page = ~std::uintptr_t{0};
     Page* place = nullptr;

@@ -1,4 +1,4 @@
-// Copies through pinned memory: under way until something waits for them, and right whatever their sizes.
+// Copies through pinned memory: pending until something waits for them, and correct for all sizes.
 #include <cstring>
 
 #include "etc_core/base/cuda/device_array.h"
@@ -34,15 +34,15 @@ TEST_CASE("a queued copy reads its source and lands only at its wait", "[simt]")
     back = 0;
     simt::queue_copy(simt::Queue::compute, &back, device.data(), sizeof back);
     simt::record(event, simt::Queue::compute);
-    CHECK(back == 0);  // on its way
+    CHECK(back == 0);  // pending
     simt::wait_on_host(event);
     return back;
   };
   send(simt::Queue::copies, 1, 2);
   simt::wait_on_host(event);
-  CHECK(value() == 2);  // what the source became before the wait
+  CHECK(value() == 2);  // the source's value at the time of the wait
   send(simt::Queue::copies, 3, 3);
-  CHECK(value() == 2);  // nobody has waited for the queue of copies
+  CHECK(value() == 2);  // the copy queue has not been waited for
   send(simt::Queue::copies, 4, 4);
   simt::wait_on_queue(simt::Queue::compute, event);
   CHECK(value() == 4);
@@ -53,7 +53,8 @@ TEST_CASE("a queued copy reads its source and lands only at its wait", "[simt]")
 
 TEST_CASE("arrays of any size go to the device and back through the ring, many under way at once", "[simt]") {
   constexpr std::int64_t kMega = 1 << 20;
-  // Small ones in stream order, one beyond, uneven ones that wrap around the ring of 16 MiB, one larger than it.
+  // Small copies in stream order, one above that limit, uneven ones that wrap around the 16 MiB ring, one larger than
+  // the ring.
   std::vector<std::int64_t> sizes = {1, 255, 4097, 64 * 1024, 64 * 1024 + 1, 3 * kMega + 5, 7 * kMega + 1};
   for (int i = 0; i < 8; ++i) sizes.push_back(2 * kMega + 300 * i);
   sizes.push_back(21 * kMega);
@@ -64,7 +65,7 @@ TEST_CASE("arrays of any size go to the device and back through the ring, many u
     values.resize(static_cast<std::size_t>(sizes[i]));
     for (std::size_t k = 0; k < values.size(); ++k) values[k] = static_cast<unsigned char>((k * 31 + (k >> 8) + i));
     simt::copy_to_device(places.back().data(), values.data(), sizes[i]);
-    std::memset(values.data(), 0xee, values.size());  // the caller's again
+    std::memset(values.data(), 0xee, values.size());  // the caller may reuse it
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     CAPTURE(sizes[i]);

@@ -1,4 +1,4 @@
-// The emulated warp operations against plain loops over matrices, by the register layouts of the PTX manual.
+// The emulated warp operations compared with plain matrix loops, with the register layouts of the PTX manual.
 #include <cmath>
 #include <vector>
 
@@ -53,7 +53,7 @@ TEST_CASE("shuffles and votes see every lane", "[simt]") {
 }
 
 TEST_CASE("load_matrix and mma multiply two matrices", "[simt]") {
-  // a [16, 16] row by row, b [8, 16]: its columns row by row, as keys lie; and b2 [16, 8] as values lie.
+  // a [16, 16] row-major; b [8, 16], transposed, in the layout of keys; b2 [16, 8] in the layout of values.
   std::vector<float> in;
   for (int i = 0; i < 16 * 16 + 2 * 16 * 8; ++i) in.push_back(number(i));
   const std::vector<float> out = run(in, 2 * 128, [](const simt::Span<float>& from, const simt::Span<float>& result) {

@@ -1,5 +1,5 @@
-// etc benchmark: what a processor offers of number types, what a model takes of lengths and scores, and what is said
-// where they do not.
+// etc benchmark: the number types a processor supports, the lengths and scores a model supports, and the messages for
+// unsupported ones.
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -125,7 +125,7 @@ TEST_CASE("benchmark takes one global token where a block would be longer than t
 
 TEST_CASE("the memory of a short input is its own, measured beside a long one or alone", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  // Long enough for buffers of more than a megabyte, which are kept for the next ones.
+  // Long enough for buffers of more than a megabyte, which are kept for reuse.
   const auto peak_of_first = [](const std::string& lengths) {
     const test::TemporaryFolder folder;
     const test::Result result =

@@ -1,4 +1,4 @@
-// The program on a machine some or all of whose processors are taken by other programs.
+// The program on a machine some or all of whose processors are used by other programs.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,7 +14,7 @@ using etc::test::Child;
 using etc::test::Place;
 using etc::test::Result;
 
-// So many programs that only compute.
+// This many programs that only compute.
 std::vector<std::unique_ptr<Child>> burners(const Place& place, int programs) {
   std::vector<std::unique_ptr<Child>> children;
   for (int i = 0; i < programs; ++i) {
@@ -46,7 +46,7 @@ void compare_beside(int programs) {
   etc::test::write_readable_dataset(place.folder / "many.h5", 0, 320);
   const auto load = burners(place, programs);
   std::vector<double> one, two;
-  for (int round = 0; round < 9; ++round) {  // by turns: the load changes
+  for (int round = 0; round < 9; ++round) {  // alternately, because the load changes
     one.push_back(seconds_of_training(place, "1"));
     two.push_back(seconds_of_training(place, "2"));
   }
@@ -56,7 +56,7 @@ void compare_beside(int programs) {
   CHECK(median(two) <= 1.1 * median(one));
 }
 
-// With OpenMP's own threads, which spin while they wait, two take 10 to 25 times as long as one.
+// With OpenMP's own spin-waiting threads two threads take 10 to 25 times as long as one.
 TEST_CASE("two threads are not slower than one on a busy machine", "[tasks][slow]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   if (etc::usable_processors() < 2) return etc::test::skip("two threads need two processors");

@@ -1,4 +1,4 @@
-// Help by task, completion and the manual page: what is made from the commands' declarations.
+// Help by task, completion and the manual page, generated from the commands' declarations.
 #include <cstdlib>
 #include <sstream>
 
@@ -20,7 +20,7 @@ std::string printed(const Words& words) {
   return result.out;
 }
 
-// Help texts wrap where a line is full.
+// Help texts wrap at the line width.
 std::string on_one_line(const std::string& text) {
   std::istringstream stream(text);
   std::string line;
@@ -28,7 +28,7 @@ std::string on_one_line(const std::string& text) {
   return line;
 }
 
-// Whether the shell's command succeeds; its output goes to `out`.
+// Whether the shell command succeeds; its output goes to `out`.
 bool shell(const test::TemporaryFolder& folder, const std::string& command) {
   return std::system(("cd '" + folder.path().string() + "' && (" + command + ") > out 2>&1").c_str()) == 0;
 }
@@ -53,7 +53,7 @@ TEST_CASE("help of a task shows that task's options alone, with types and defaul
   CHECK_THAT(on_one_line(printed({"train", "nq", "--help"})),
              Catch::Contains("(0 to 1)") && Catch::Contains("(0 or more, below 1)"));
   CHECK_THAT(nq, Catch::Contains("--task nq --split") && !Catch::Contains("--task wikihop"));
-  // Of settings that several tasks have each shows its own default.
+  // A setting that several tasks share shows the task's own default.
   CHECK_THAT(nq, Catch::Contains("--global-seq-len INT=230"));
   CHECK_THAT(printed({"prepare", "wikihop", "--help"}), Catch::Contains("--global-seq-len INT=430"));
   for (const char* other : {"--source", "--learn-vocab", "learn-splitter", "--long-seq-len"})
@@ -87,7 +87,7 @@ TEST_CASE("a task as the first word is the option, and a mistyped one is told", 
             .code == 0);
 }
 
-// The script with which a shell completes, which the shell can read, in the folder: bash, zsh or fish.
+// Writes the completion script of a shell into the folder: bash, zsh or fish.
 void write_completion(const test::TemporaryFolder& folder, const std::string& name) {
   const std::string script = printed({"completion", name});
   write_file_atomically(folder / name, script);
@@ -135,7 +135,7 @@ TEST_CASE("fish completes by its script", "[cli]") {
   CHECK(completed("etc predict --model tr") == "try.fish\n");
 }
 
-// What zsh makes of lines when their last word is completed, typed into a terminal of its own.
+// Completes the last word of lines in zsh, typed into a pseudo-terminal.
 constexpr const char* kTypedIntoZsh = R"(zmodload zsh/zpty
 zpty shell zsh -f -i
 show='show() { print -r -- $BUFFER >> completed; BUFFER= }; zle -N show; bindkey "^T" show'

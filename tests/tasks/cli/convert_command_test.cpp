@@ -1,5 +1,5 @@
-// etc convert as its users meet it: what it prints, what it writes, what it refuses, and that nothing is left half
-// done.
+// etc convert from the user's point of view: its output, its files, what it refuses, and that nothing is left
+// incomplete.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -41,7 +41,7 @@ struct Convert {
   }
   Result run(const std::vector<std::string>& arguments) const { return test::run_program(arguments, logs_.path()); }
 
-  // Refused with this code and message, and nothing new in the folder.
+  // Checks that the command is refused with this code and message and creates nothing in the folder.
   void refuses(const std::vector<std::string>& arguments, int code, const std::string& message) const {
     const std::set<fs::path> before = files();
     const Result result = (*this)(arguments);
@@ -129,8 +129,8 @@ TEST_CASE("etc convert accounts for every tensor of a published checkpoint", "[c
   CHECK_THAT(info.out, Contains(fmt::format("in {} tensors", tensors)) && Contains("attention projections") &&
                            Contains("hidden_size") && !Contains("heads and others"));
 
-  // The folder stands for checkpoint and configuration; heads come along, slots on request. And back: the same
-  // bytes.
+  // The folder stands for checkpoint and configuration; heads are included, slots on request. Converting back gives the
+  // same bytes.
   succeeds(convert(
       {"--from", "tf", convert / "published", "--with-optimizer-slots", "--output", convert / "model", "--overwrite"}));
   CHECK(TensorFileReader(convert / "model/model.safetensors").entries().size() == tensors + 1);
@@ -148,7 +148,7 @@ TEST_CASE("etc convert accounts for every tensor of a published checkpoint", "[c
   for (const char* file : {"model.safetensors", "optimizer_slots.safetensors", "config.json"}) {
     CHECK(read_file(convert / "again" / file) == read_file(convert / "model" / file));
   }
-  // A model directory's own configuration will do.
+  // The configuration of a model directory is accepted, too.
   const std::string ours = convert / "model/config.json";
   succeeds(convert({"--from", "tf", convert / "back", "--config", ours, "--output", convert / "ours"}));
   CHECK(read_json_file(convert / "ours/config.json")["model"] == read_json_file(ours)["model"]);
@@ -186,7 +186,7 @@ TEST_CASE("etc convert refuses a configuration that is not that of the checkpoin
   convert.refuses(command, 2, "local_radius: expected an integer from 1");
   write_file_atomically(convert / "published/etc_config.json", "{");
   convert.refuses(command, 1, "etc_config.json: not valid JSON");
-  with("some_new_key", 1);  // of a foreign file: a warning
+  with("some_new_key", 1);  // in a foreign file: a warning
   const Result result = succeeds(convert(command));
   CHECK_THAT(result.err, Contains("unknown key some_new_key"));
 }
@@ -217,7 +217,7 @@ TEST_CASE("etc convert lifts BERT from every form of file alike and says what ha
     CHECK(read_file(convert / "model/model.safetensors") == expected);
   }
 
-  // What the options change.
+  // The effects of the options.
   const std::vector<std::string> base = {"--from",          "bert",       convert / "bert", "--output",
                                          convert / "model", "--overwrite"};
   const auto with = [&](const std::vector<std::string>& more) {
@@ -226,7 +226,7 @@ TEST_CASE("etc convert lifts BERT from every form of file alike and says what ha
     succeeds(convert(arguments));
     return read_file(convert / "model/model.safetensors");
   };
-  CHECK(with({"--seed", "2"}) == expected);  // relative tables are zeros: nothing is drawn
+  CHECK(with({"--seed", "2"}) == expected);  // relative tables are zeros: nothing is random
   const std::string drawn = with({"--relative-init", "normal"});
   CHECK(drawn != expected);
   CHECK(with({"--relative-init", "normal", "--seed", "2"}) != drawn);
@@ -294,7 +294,7 @@ TEST_CASE("other tools read what etc convert writes", "[cli]") {
   const Result result = succeeds(convert({"--to", "safetensors", convert / "model", "--output", convert / "exported"}));
   CHECK_THAT(result.out, Contains("exported/model.safetensors: ") && Contains(" tensors; etc_config.json"));
   CHECK(read_json_file(convert / "exported/etc_config.json")["hidden_size"] == 8);
-  // The numbers as they lie in the TensorFlow data file, found by the offsets of our own reader.
+  // The numbers in the TensorFlow data file, located by the offsets of our own reader.
   const convert::TfBundle bundle(convert / "published/model.ckpt");
   Json places = Json::object();
   for (const auto& [name, tensor] : bundle.tensors()) {
@@ -322,7 +322,7 @@ save_file({n: t.astype(np.float16) for n, t in tensors.items()}, sys.argv[3])
   REQUIRE(test::run_python(*python, (convert / "check.py").string() + " " + (convert / "places.json").string() + " " +
                                         (convert / "exported/model.safetensors").string() + " " +
                                         (convert / "model/model.safetensors").string()) == 0);
-  // And what the other tool wrote in half precision comes out of ours widened.
+  // Half-precision output of the other tool is widened by ours.
   succeeds(convert({"--to", "tf-names", convert / "model", "--output", convert / "half"}));
   std::vector<float> head(8);
   convert::TfBundle(convert / "half/model.ckpt").read_floats(kHead, head.data());
@@ -405,7 +405,7 @@ TEST_CASE("etc convert never replaces what is not a model directory", "[cli]") {
   const std::string lies_in = " is replaced as a whole, and the checkpoint ";
   convert.refuses({"--from", "bert", bert, "--output", bert}, 2, lies_in + bert);
   convert.refuses({"--from", "tf", published + "/model.ckpt", "--output", published}, 2, lies_in + published);
-  // A checkpoint has a config.json and weights, but is not ours; --overwrite changes nothing about that.
+  // A checkpoint has a config.json and weights, but is not ours; it is refused even with --overwrite.
   for (const bool overwrite : {false, true}) {
     std::vector<std::string> command = {"--from", "tf", published, "--output", bert};
     if (overwrite) command.push_back("--overwrite");
@@ -439,7 +439,7 @@ TEST_CASE("etc convert replaces a model on request only, and never one with note
   succeeds(convert(command));
   write_file_atomically(convert / "model/notes.txt", "mine");
   convert.refuses(command, 2, "refusing to replace a folder that holds more than a model: notes.txt");
-  // An export over an export.
+  // Exporting over an earlier export.
   std::vector<std::string> back = {"--to", "tf-names", convert / "model", "--output", convert / "back"};
   succeeds(convert(back));
   convert.refuses(back, 2, "a model is there already");
@@ -464,7 +464,7 @@ TEST_CASE("etc convert replaces a BERT that it wrote itself, until somebody else
   write_file_atomically(convert / "back/notes.txt", "mine");
   convert.refuses(command, 2, "refusing to replace a folder that holds more than a model: notes.txt");
   fs::remove(convert / "back/notes.txt");
-  // As a library saves a model that it has trained: the same names, and nothing of ours in the weights.
+  // A model saved by a library after training: the same names, and none of our metadata in the weights.
   const test::HubBert trained(test::small_bert(), "");
   trained.write(convert / "back/model.safetensors");
   convert.refuses(command, 2, "refusing to replace a folder that is not a model directory");
@@ -521,7 +521,7 @@ TEST_CASE("a conversion that runs out of disk leaves nothing, and the old model 
   write_published(convert);
   const std::vector<std::string> command = {"--from",          "tf",         convert / "published", "--output",
                                             convert / "model", "--overwrite"};
-  // A limit on the size of files that the program inherits stands for a full disk.
+  // A file size limit, inherited by the program, stands for a full disk.
   struct rlimit before {};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   struct Full {
@@ -567,7 +567,7 @@ TEST_CASE("an interrupted conversion leaves the whole model or nothing", "[cli]"
     child.send(signal);
     const int code = child.wait();
     CAPTURE(i, code, read_file(logs / "log.err"));
-    // Before the program asks for signals and after it has published the model it ends as any program does.
+    // Before the signal handlers are installed and after the model is published, the signal ends the program as usual.
     const bool ended_by_signal = code == 128 + signal;
     if (code != 0) ++interrupted;
     if (code == 0 || (ended_by_signal && fs::exists(convert / "model"))) {

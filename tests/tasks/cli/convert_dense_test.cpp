@@ -1,4 +1,4 @@
-// etc convert --as dense and --to bert as their users meet them.
+// etc convert --as dense and --to bert from the user's point of view.
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
@@ -114,7 +114,7 @@ TEST_CASE("padded inputs of a dense encoder are encoded as its sequences alone",
   DenseEncoder encoder(config, parameters);
   parameters.initialize(1);
   save_model(scene.path("model"), {{"model", config.to_json()}}, parameters);
-  // Two sequences of 5 tokens; the second one is 3 tokens and padding that nobody sees.
+  // Two sequences of 5 tokens; the second one has 3 tokens and masked padding.
   const std::vector<std::int32_t> ids = {3, 1, 11, 0, 7, 4, 9, 2, 0, 0}, types = {0, 0, 1, 1, 1, 0, 1, 1, 0, 0};
   {
     test::H5Edit file(scene.path("in.h5"));

@@ -1,4 +1,4 @@
-// The whole way of a user with the golden checkpoints: etc convert, etc info, etc encode on the golden inputs, and back
+// The complete workflow with the golden checkpoints: etc convert, etc info, etc encode on the golden inputs, and back
 // to the bytes that TensorFlow wrote.
 #include <algorithm>
 
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The files of a checkpoint's folder, by what stands behind the prefix.
+// The files of a checkpoint's folder, by the part of the name after the prefix.
 std::map<std::string, std::string> bundle_files(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(folder)) {

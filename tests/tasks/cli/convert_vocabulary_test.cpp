@@ -1,4 +1,4 @@
-// The vocabulary of a converted checkpoint: found beside it, kept with the model, and asked for by those who use it.
+// The vocabulary of a converted checkpoint: found beside it, kept with the model, and checked when the model is used.
 #include <algorithm>
 #include <sstream>
 
@@ -29,7 +29,7 @@ std::string lines_of(const std::vector<std::string>& pieces) {
   return text;
 }
 
-// 64 pieces, in this order or the other way round.
+// 64 pieces, in this order or reversed.
 std::string vocabulary(bool reversed = false, int pieces = 64) {
   std::vector<std::string> all = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
   while (static_cast<int>(all.size()) < pieces) all.push_back("w" + std::to_string(all.size()));
@@ -56,7 +56,7 @@ struct VocabularyScene {
     Json bert_json = test::small_bert_json();
     bert_json["vocab_size"] = bert_json["max_position_embeddings"] = 64;
     write_file_atomically(at("bert/config.json"), json_text(bert_json));
-    // As data sets are named by the SHA-256 of the vocabulary's bytes.
+    // Data sets identify their vocabulary by the SHA-256 of its bytes.
     test::write_readable_dataset(folder / "train.h5", 0, 20, vocabulary());
     test::write_readable_dataset(folder / "reversed.h5", 0, 20, vocabulary(true));
   }
@@ -80,7 +80,7 @@ struct VocabularyScene {
     return run({"encode", "--model", at("model"), "--data", at(data), "--output", at("states.h5"), "--threads", "1"});
   }
 
-  // The model knows its vocabulary: data of another one are refused with both hashes, its own are taken.
+  // The model records its vocabulary: data of another one are refused with both hashes, its own are accepted.
   void check_bound_to(const std::string& bytes, const std::string& name) const {
     CHECK(data_section()["vocab_sha256"] == data::sha256_hex(bytes));
     CHECK(data_section()["vocab_file"] == name);
@@ -121,18 +121,18 @@ TEST_CASE("a converted checkpoint keeps the vocabulary beside it and refuses dat
                                !Contains("vocabulary is not known"));
     scene.check_bound_to(vocabulary(), "vocab.txt");
   }
-  // --vocab: the rows are put into its order, and it is the one that is kept.
+  // --vocab: the rows are permuted into its order, and it is the vocabulary that is kept.
   scene.convert({"--from", "bert", scene.at("bert"), "--vocab", scene.at("bert/vocab.txt")});
   scene.check_bound_to(vocabulary(), "vocab.txt");
-  // A vocabulary from elsewhere, by --source-vocab.
+  // A vocabulary in another place, given by --source-vocab.
   write_file_atomically(scene.at("mine.txt"), vocabulary());
   fs::remove(scene.at("bert/vocab.txt"));
   scene.convert({"--from", "bert", scene.at("bert"), "--source-vocab", scene.at("mine.txt")});
   scene.check_bound_to(vocabulary(), "vocab.txt");
-  // Exported and converted back, it is still there.
+  // Exported and converted back, it is still kept.
   REQUIRE(scene.run({"convert", "--to", "tf-names", scene.at("model"), "--output", scene.at("exported")}).code == 0);
   CHECK(read_file(scene.at("exported/vocab.txt")) == vocabulary());
-  // It is the program's own there; a file that somebody added is not.
+  // The exported file may be replaced; a file added by the user may not.
   const std::vector<std::string> again = {
       "convert", "--to", "tf-names", scene.at("model"), "--output", scene.at("exported"), "--overwrite"};
   const Result replaced = scene.run(again);
@@ -153,7 +153,7 @@ TEST_CASE("a SentencePiece model beside a checkpoint is its vocabulary, too", "[
   CHECK(scene.data_section()["vocab_sha256"] == data::sha256_hex(model));
   CHECK(read_file(scene.at("model/vocab.model")) == model);
   CHECK(scene.train("train.h5").code == 1);
-  // Two that could be meant: asked, not guessed.
+  // Two candidates: an error instead of a guess.
   write_file_atomically(scene.at("tf/vocab.txt"), vocabulary());
   const Result two = scene.run({"convert", "--from", "tf", scene.at("tf"), "--output", scene.at("other")});
   CHECK(two.code == 2);
@@ -210,7 +210,7 @@ TEST_CASE("a vocabulary of another size is refused with both sizes, and none at 
                         "70") &&
                    !Contains("damaged"));
     CHECK(!fs::exists(scene.at("model")));
-    write_file_atomically(scene.at(kind + "/vocab.txt"), "a\na\n");  // no vocabulary: passed over
+    write_file_atomically(scene.at(kind + "/vocab.txt"), "a\na\n");  // not a vocabulary: skipped
     CHECK_THAT(scene.convert({"--from", kind, scene.at(kind)}).err,
                Contains("not taken for the checkpoint's vocabulary") && Contains("vocabulary is not known"));
     fs::remove_all(scene.at("model"));

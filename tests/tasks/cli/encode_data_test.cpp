@@ -1,4 +1,4 @@
-// etc encode --data: the states of prepared examples, bit for bit those of every example alone.
+// etc encode --data: the states of prepared examples equal those of every example alone, bit for bit.
 #include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/train/evaluate.h"
@@ -28,7 +28,7 @@ struct DataScene : Place {
   }
 };
 
-// One example alone through the library, with all that a watcher sees, under the names of the file.
+// One example encoded alone through the library, with everything an observer receives, under the names of the file.
 std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::data::DatasetReader& reader,
                                             std::int64_t index) {
   const std::vector<etc::data::LoadedExample> alone = {{index, index, reader.read(index)}};
@@ -101,7 +101,7 @@ TEST_CASE("encode gives the same bits from prepared data and from padded inputs"
   const etc::test::GoldenFile states(scene.output);
   const Floats expected = states.read_ragged<float>("examples/long")[3];
 
-  // Example 3 as arrays: ids, and labels taken apart into masks and relative ids.
+  // Example 3 as arrays: ids, and labels split into masks and relative ids.
   const etc::LoadedModel loaded = etc::load_model(scene.model);
   const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), {});
   const std::vector<etc::data::LoadedExample> alone = {{3, 0, reader->read(3)}};
@@ -163,7 +163,7 @@ TEST_CASE("encode refuses data that are not the model's and writes nothing", "[c
   CHECK(both.code == 2);
   CHECK(has(both.err, "expected either --inputs or --data"));
 
-  // An encoder without a head knows no task: the data's own feeds it.
+  // An encoder without a head names no task: the data's own task feeds it.
   etc::Json config = etc::read_json_file(scene.model / "config.json");
   config.erase("task");
   config.erase("data");

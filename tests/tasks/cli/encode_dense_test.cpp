@@ -30,7 +30,7 @@ DenseConfig small_config(Method method = Method::none) {
   config.num_hidden_layers = 2;
   config.num_attention_heads = 2;
   config.intermediate_size = 16;
-  config.initializer_range = 0.5;  // what positions change is to be seen in the states
+  config.initializer_range = 0.5;  // large, so that the effect of positions is visible in the states
   config.max_absolute_position_embeddings = method == Method::none ? 300 : 0;
   config.relative_positions = method;
   config.relative_clip = 3;
@@ -42,7 +42,7 @@ DenseConfig windowed(DenseConfig config) {
   return config;
 }
 
-// Ids of one sequence; segments and mask [L, L] where it has them.
+// Ids of one sequence; segments and mask [L, L] if it has them.
 struct Sequence {
   std::vector<std::int64_t> ids, segments = {}, mask = {};
 };
@@ -154,7 +154,7 @@ TEST_CASE("a mask that an encoder cannot take is refused by its name", "[cli]") 
   far.relative_clip = 127;
   scene.model(far);
   check_equal(scene.states(with_mask), scene.states({kIds}), kIds.size() * 8);
-  far = small_config(Method::shaw);  // labels select no rows of its tables
+  far = small_config(Method::shaw);  // labels do not select rows of its tables
   far.relative_clip = 128;
   scene.model(far);
   check_equal(scene.states(with_mask), scene.states({kIds}), kIds.size() * 8);

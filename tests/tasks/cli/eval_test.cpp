@@ -1,4 +1,4 @@
-// `etc eval --predictions`: one door to the official scores of every task.
+// `etc eval --predictions`: the official scores of every task.
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
@@ -31,7 +31,7 @@ const Files kFiles[] = {
      R"({"url": "u", "KeyPhrases": [["Deep", "Sea"], ["fish"]]})", "F1@1 0.666667\n"},
 };
 
-// Files p and g in a folder of their own, and what the program says about them.
+// Writes files p and g in a folder of their own, and returns the program's output for them.
 test::Result scored(const test::TemporaryFolder& folder, const std::string& task, const std::string& predictions,
                     const std::string& gold) {
   write_file_atomically(folder / "p", predictions);

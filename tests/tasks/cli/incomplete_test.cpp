@@ -1,5 +1,5 @@
-// Prepared data of inputs that could not be read to their end: refused by every command that learns or measures by
-// them.
+// Prepared data of inputs that could not be read to their end: refused by every command that trains on or evaluates
+// with them.
 #include "data/dataset.h"
 #include "etc_core/base/json.h"
 #include "tests/tasks/train/place.h"
@@ -9,7 +9,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace etc::test;
 
-// cut.h5: the data of train.h5, marked.
+// cut.h5: the data of train.h5, marked as incomplete.
 struct IncompleteScene : Place {
   fs::path whole = folder / "train.h5", cut = folder / "cut.h5", model = folder / "run/best";
 
@@ -48,7 +48,7 @@ TEST_CASE("incomplete data are refused without --allow-incomplete, by every comm
   const std::vector<Words> commands = {
       training({}, "cut.h5", "a"),
       training({"--eval-data", scene.cut}, "train.h5", "b"),
-      training({"--data", scene.cut}, "train.h5", "c"),  // shards
+      training({"--data", scene.cut}, "train.h5", "c"),  // as shards
       {"eval", "--model", scene.model, "--data", scene.cut},
       {"eval", "--model", scene.model, "--data", scene.whole, scene.cut},
       {"predict", "--model", scene.model, "--data", scene.cut, "--output", scene.folder / "predictions.json"},

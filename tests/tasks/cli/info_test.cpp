@@ -1,4 +1,4 @@
-// etc info tells what every file is that the program writes, and refuses the rest.
+// etc info describes every file that the program writes, and refuses others.
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
@@ -17,7 +17,7 @@ std::string entry(const std::string& key, const std::string& value) {
   return fmt::format("{:<34} {}", key, value);
 }
 
-// Every command once, all results in one folder.
+// Runs every command once, with all results in one folder.
 struct InfoScene {
   etc::test::TemporaryFolder folder;
 
@@ -132,7 +132,7 @@ TEST_CASE("info refuses damaged files with a message", "[cli]") {
   failed("a.h5", "text", "a.h5");
   failed("a.safetensors", "text", "a.safetensors");
   failed("a.tfevents.1", "text", "got no whole record");
-  // Half a line at the end is a run that was killed: told, not refused.
+  // An incomplete last line comes from a killed run: reported, not refused.
   const std::string metrics = etc::read_file(scene.folder / "run/metrics.jsonl");
   etc::write_file_atomically(scene.folder / "run/metrics.jsonl", metrics + "{\"step\": 9, \"ki");
   const Result half = scene.run({"info", scene.folder / "run/metrics.jsonl"});
@@ -140,7 +140,7 @@ TEST_CASE("info refuses damaged files with a message", "[cli]") {
   CHECK(has(half.out, "other lines"));
 }
 
-// The number in a line of a description; 0: there is no such line.
+// The number in a line of a description; 0: no such line.
 std::int64_t number_of(const std::string& description, const std::string& key) {
   const std::size_t line = description.find("\n" + entry(key, ""));
   if (line == std::string::npos) return 0;

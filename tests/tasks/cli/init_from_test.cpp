@@ -1,4 +1,4 @@
-// etc train --init-from: checkpoints that etc convert made, and checkpoints of other tasks, as the start of a run.
+// etc train --init-from: runs started from checkpoints that etc convert made, and from checkpoints of other tasks.
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kHeadStartsFresh = ": the encoder; this task's head starts fresh";
 
-// A folder with prepared data, and the two commands of a user: convert, then train one step whose rate is 0 (all of it
-// warm-up), so that the weights afterwards are those of the start.
+// A folder with prepared data, and the two commands of a user: convert, then train one step with rate 0 (all of it
+// warm-up), so that the weights afterwards are the initial ones.
 struct Workplace {
   test::TemporaryFolder folder;
 
@@ -92,7 +92,7 @@ TEST_CASE("a run takes the encoder of a published checkpoint of another task, sc
       CHECK(run.has("output_weights"));
     }
   };
-  check({{{}, "off, as the checkpoint was trained with"},  // the checkpoint says what the model is
+  check({{{}, "off, as the checkpoint was trained with"},  // the checkpoint determines the model
          {on, "running sum, but the checkpoint was trained with: off"},
          {mean, "running mean, but the checkpoint was trained with: off"}});
   config.use_residual_attention = true;
@@ -110,7 +110,7 @@ TEST_CASE("a run takes the encoder of a lifted RealFormer", "[cli]") {
   test::HubBert(bert).write(work.path("bert/model.safetensors"));
   Json config = test::small_bert_json();
   config["vocab_size"] = 64;
-  config["use_running_mean"] = true;  // RealFormer's own configurations say no more than this
+  config["use_running_mean"] = true;  // RealFormer's own configurations contain only this key
   write_file_atomically(work.path("bert/config.json"), json_text(config));
   const Result converted = test::run_program(
       {"convert", "--from", "bert", work.path("bert"), "--output", work.path("model")}, work.folder.path());
@@ -133,7 +133,7 @@ TEST_CASE("tensors named alike in another task's checkpoint are not taken for th
   INFO(same.err);
   REQUIRE(same.code == 0);
   CHECK_THAT(same.err, Contains(": encoder and head"));
-  // The same names and shapes in a model that says it is OpenKP's.
+  // The same names and shapes in a model that names OpenKP as its task.
   Json config = read_json_file(work.path("wikihop/config.json"));
   config["task"]["name"] = "openkp";
   write_file_atomically(work.path("wikihop/config.json"), json_text(config));

@@ -1,4 +1,4 @@
-// `etc prepare --learn-splitter`: tables of the user's own text, learned, kept and used.
+// `etc prepare --learn-splitter`: tables learned from the user's own text, kept and used.
 #include <filesystem>
 
 #include "etc_core/base/files.h"

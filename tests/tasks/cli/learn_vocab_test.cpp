@@ -1,4 +1,4 @@
-// `etc prepare --learn-vocab` and `--task pretrain`, as a user runs them.
+// `etc prepare --learn-vocab` and `--task pretrain` from the user's point of view.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -51,7 +51,7 @@ TEST_CASE("a vocabulary is learned from a text, and the text prepared with it", 
     CHECK(result.code == 0);
     CHECK_THAT(result.out, Catch::Contains("source records: 60"));
   }
-  // Standard input, the last objective again: the same examples.
+  // Standard input with the last objective again gives the same examples.
   Words words = prepare;
   words.insert(words.end(),
                {"--objective", "mlm_cpc", "--dupe-factor", "2", "--input", "-", "--output", place.path("stream.h5")});

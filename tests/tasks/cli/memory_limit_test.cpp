@@ -1,4 +1,4 @@
-// Memory of the program as a process: what it forecasts, what it keeps to, what it says.
+// Memory of the program's process: the forecast, the limit, the messages.
 #include <algorithm>
 #include <sstream>
 
@@ -12,7 +12,7 @@ using namespace etc::test;
 
 constexpr double kMegabyte = 1e6;
 
-// The megabytes that a line of standard error tells: "<what> 61.3 MB: …".
+// The megabytes in a line of standard error: "<what> 61.3 MB: …".
 double told(const std::string& text, const std::string& what) {
   const std::size_t at = text.find(what + " ");
   REQUIRE(at != std::string::npos);
@@ -23,7 +23,7 @@ double told(const std::string& text, const std::string& what) {
   return unit.starts_with("GB") ? 1000 * number : number;
 }
 
-// A model so wide that the 64 examples of 30 tokens that are read at once take far more than one of them.
+// A model so wide that the 64 examples of 30 tokens that are read at once take far more memory than one of them.
 struct LimitScene : Place {
   fs::path model = folder / "run/best", data = folder / "many.h5";
 
@@ -78,13 +78,13 @@ TEST_CASE("a memory limit of eval, predict and encode changes the memory and no 
 TEST_CASE("an input that does not fit is refused with the longest that does", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Place place;
-  // So wide inside that a token more takes 130 KB more.
+  // The feed-forward part is so wide that each further token takes 130 KB more.
   REQUIRE(place.run(place.training({"--intermediate-size", "32768", "--num-hidden-layers", "2"})).code == 0);
   const auto evaluate = [&](double megabytes) {
     return place.run({"eval", "--model", place.folder / "run/best", "--data", place.folder / "train.h5", "--threads",
                       "1", "--memory-limit", std::to_string(static_cast<long long>(megabytes * kMegabyte))});
   };
-  // The limit lies between those that hold no example and those that hold all.
+  // The limit lies between one that holds no example and one that holds all.
   double none = 5, all = 300;
   for (int turn = 0; turn < 12; ++turn) {
     const double limit = (none + all) / 2;
@@ -117,7 +117,7 @@ TEST_CASE("training takes the memory that it said it would, as a process", "[tas
     const double expected = told(result.err, "expected peak memory"), measured = told(result.err, "info: peak memory");
     std::printf("%s wide, %s threads: expected %.1f MB, took %.1f MB\n", each.width.c_str(), each.threads.c_str(),
                 expected, measured);
-    // What a thread's stack of working memory keeps (ops/cpu/scratch.h) depends on the tasks it happened to take.
+    // Memory kept in a thread's scratch stack (ops/cpu/scratch.h) depends on the tasks it happened to process.
     CHECK(expected > std::min(0.97 * measured, measured - 8));
     CHECK(expected < std::max(1.05 * measured, measured + 20));
   }

@@ -1,4 +1,4 @@
-// What the program says of options whose words cannot be meant: what was expected, and what it got.
+// Messages for invalid option values: what was expected, and what was given.
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/train/program.h"

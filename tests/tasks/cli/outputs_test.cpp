@@ -1,4 +1,4 @@
-// Where the program's outputs go: devices, FIFOs, links, full disks, folders; and what they never replace.
+// Destinations of the program's outputs: devices, FIFOs, links, full disks, folders; and what they never replace.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -51,7 +51,7 @@ struct Outputs : Place {
   Words score(const Words& more) const {
     return joined({"eval", "--task", "wikihop", "--predictions", at("p.json"), "--gold", at("gold.json")}, more);
   }
-  // A prediction file and what it is scored with.
+  // A prediction file and the gold file it is scored with.
   void make_predictions() const {
     must(predict({"--output", at("p.json")}));
     const Json predictions = read_json_file(folder / "p.json");
@@ -69,7 +69,7 @@ struct Outputs : Place {
   }
 };
 
-// A device of the test's own; false where none can be made.
+// A device node of the test's own; false if it cannot be created.
 bool make_device(const fs::path& path, unsigned minor) {
   if (::mknod(path.c_str(), S_IFCHR | 0666, makedev(1, minor)) != 0) return false;
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -78,7 +78,7 @@ bool make_device(const fs::path& path, unsigned minor) {
 }
 constexpr unsigned kNull = 3, kFull = 7;
 
-// The command with its standard output sent to this file.
+// Runs the command with its standard output sent to this file.
 Result run_into(const Outputs& place, const Words& arguments, const std::string& file) {
   Words command = {"/bin/sh", "-c", "target=$1; shift; exec \"$0\" \"$@\" >\"$target\"", *test::program(), file};
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -133,7 +133,7 @@ TEST_CASE("an output that is an input or another output is refused before any wo
   refused(place.training({"--trace", place.at("run/metrics.jsonl")}), "--trace", "--output");
   write_file_atomically(place.at("c.json"), R"({"model": {}})");
   refused({"benchmark", "--config", place.at("c.json"), "--trace", place.at("c.json")}, "--trace", "--config");
-  // Both may go to a device that keeps nothing.
+  // Both may go to a device that discards data.
   if (!make_device(place.at("null"), kNull)) return test::skip("no permission to make devices");
   place.must(place.predict({"--output", place.at("null"), "--n-best-output", place.at("null")}));
   CHECK(fs::is_character_file(place.at("null")));
@@ -174,7 +174,7 @@ TEST_CASE("every output goes into a FIFO and through a link", "[cli]") {
     std::string read;
     std::thread reader([&] { read = read_file(place.at("fifo")); });
     const Result result = place.run(words);
-    const int let_go = ::open(place.at("fifo").c_str(), O_WRONLY | O_NONBLOCK);  // a reader that nobody wrote to
+    const int let_go = ::open(place.at("fifo").c_str(), O_WRONLY | O_NONBLOCK);  // ends a waiting reader
     if (let_go >= 0) ::close(let_go);
     reader.join();
     INFO(result.err);
@@ -203,7 +203,7 @@ TEST_CASE("a device that is full is an error and stays a device", "[cli]") {
   CHECK_THAT(result.err, Contains("expected --report FILE"));
 }
 
-// Each command's standard output is full, and a pipe whose reader has gone, as in `etc info run | true`.
+// Each command's standard output is first full, then a pipe whose reader has gone, as in `etc info run | true`.
 void check_broken_outputs(const Outputs& place, const std::vector<Words>& commands) {
   for (const Words& words : commands) {
     CAPTURE(words);
@@ -237,7 +237,7 @@ TEST_CASE("a standard output that is full, closed or gone gives exit code 1 with
                                place.prepare({"--output", place.at("out.h5")}),
                                place.training({"--forecast"}),
                                {"benchmark", "--preset", "tiny", "--lengths", "32", "--forecast"}});
-  // Closed: the first file that is opened must not take its place.
+  // Closed: the first file to be opened must not get its descriptor.
   Words closed = {"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", *test::program()};
   const Words encode = place.encode({"--output", place.at("states.h5")});
   closed.insert(closed.end(), encode.begin(), encode.end());
@@ -258,7 +258,7 @@ TEST_CASE("folders, and places where nothing can be made, are noticed before any
   const Outputs place;
   fs::create_directory(place.at("folder"));
   const std::string folder = place.at("folder");
-  // The model does not exist: whoever begins to work says that.
+  // The model does not exist: a command that starts its work reports that.
   const Words data = {"--data", place.at("train.h5"), "--model", place.at("none")};
   for (const Words& start :
        {Words{"predict", "--output"}, Words{"predict", "--n-best-output"}, Words{"eval", "--output"},
@@ -275,7 +275,7 @@ TEST_CASE("folders, and places where nothing can be made, are noticed before any
                                 "--output", place.at("train.h5")});
   CHECK(run.code == 2);
   CHECK_THAT(run.err, Contains("train.h5: expected a folder for the run, got a file"));
-  // Missing folders are made, by every command.
+  // Missing folders are created by every command.
   place.must(place.predict({"--output", place.at("a/b/p.json")}));
   place.must(place.encode({"--output", place.at("c/d/s.h5")}));
   place.must(place.prepare({"--output", place.at("e/f/d.h5"), "--report", place.at("g/h/r.jsonl")}));
@@ -321,14 +321,14 @@ TEST_CASE("generated records and benchmarks replace nothing of somebody else's u
     fs::remove(out + "/" + name);
   }
   place.must(benchmark);
-  const Result again = place.must(benchmark);  // an earlier benchmark's own
+  const Result again = place.must(benchmark);  // the program's own earlier benchmark
   if (!fs::exists(out + "/time.svg")) return test::skip("gnuplot is not installed");
   CHECK_THAT(again.out, Contains("benchmark.csv, time.svg, memory.svg"));
   for (const char* name : {"/time.svg", "/memory.svg"})
     CHECK_THAT(read_file(out + name), Contains("long tokens L") && Contains(" layers, H ") && Contains("</svg>"));
   CHECK_THAT(read_file(out + "/time.svg"), Contains(">Time of one ") && Contains("seconds by the clock"));
   CHECK_THAT(read_file(out + "/memory.svg"), Contains(">Memory of one ") && Contains("memory, MB"));
-  // Pictures that cannot be drawn: a gnuplot that fails half way.
+  // Plots that cannot be drawn: a gnuplot that fails part-way.
   write_file_atomically(place.at("bin/gnuplot"), "#!/bin/sh\necho '<svg>'\nexit 3\n");
   fs::permissions(place.at("bin/gnuplot"), fs::perms{0755});
   const std::string picture = read_file(out + "/time.svg"), path = std::getenv("PATH");
@@ -348,7 +348,7 @@ TEST_CASE("files a person put into a run survive its start and its checkpoints",
     write_file_atomically(place.at(name), "mine");
   }
   const std::string before = place.bytes("run/best/model.safetensors");
-  fs::remove_all(place.at("run/last"));  // the run starts anew and saves both checkpoints
+  fs::remove_all(place.at("run/last"));  // the run starts from the beginning and saves both checkpoints
   place.train();
   for (const char* name : {"run/best/notes.txt", "run/best/deep/notes.txt", "run/best.old/model", "run/last.old/model",
                            "run/notes.tmp", "run/last.tmp.backup/model", "run/p.json.partial.tmp"}) {
@@ -357,7 +357,7 @@ TEST_CASE("files a person put into a run survive its start and its checkpoints",
   }
   CHECK(place.bytes("run/best/model.safetensors") == before);
   CHECK(fs::exists(place.at("run/last/state.safetensors")));
-  // A run whose checkpoint a conversion would replace.
+  // A conversion would replace the checkpoint of a run.
   const Result result = place.run(
       {"convert", "--to", "safetensors", place.at("run/last"), "--output", place.at("run/best"), "--overwrite"});
   CHECK(result.code == 2);

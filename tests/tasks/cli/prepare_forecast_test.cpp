@@ -1,4 +1,4 @@
-// What `etc prepare --forecast` says against what preparing takes.
+// The figures of `etc prepare --forecast` compared with a real preparation.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -33,7 +33,7 @@ struct Sampled : CommandScene {
     options.split = "train";
   }
 
-  // Its lines in so many files of about equal sizes.
+  // Splits its lines into files of about equal sizes.
   void split_input(std::size_t files) {
     const fs::path whole = options.inputs.at(0);
     const std::string text = read_file(whole);
@@ -56,14 +56,14 @@ struct Sampled : CommandScene {
   }
 };
 
-// Within a share of what was expected.
+// Checks that a value is within a relative tolerance of the expected one.
 void check_near(double found, double expected, double share) {
   CAPTURE(found, expected);
   CHECK(found >= expected * (1 - share));
   CHECK(found <= expected * (1 + share));
 }
 
-// The number behind `before`, in megabytes where a unit follows.
+// The number after `before`, in megabytes if a unit follows.
 double megabytes(const std::string& text, const std::string& before) {
   const std::size_t at = text.find(before);
   REQUIRE(at != std::string::npos);
@@ -95,7 +95,7 @@ TEST_CASE("a forecast from the beginning tells the records, examples and bytes o
     check_near(static_cast<double>(counts.examples), static_cast<double>(expected.all.examples), 0.15);
     CHECK(static_cast<std::int64_t>(fs::file_size(sampled.options.output)) < 2 * expected.output_bytes);
 
-    // Of a packed input the sizes are those of its text.
+    // For a compressed input the sizes are those of its text.
     const fs::path packed = sampled.path("packed.gz");
     std::ofstream(packed, std::ios::binary) << gzip(read_file(sampled.options.inputs[0]));
     sampled.options.inputs = {packed};
@@ -114,7 +114,7 @@ TEST_CASE("of several inputs and of pairs of texts the forecast counts all", "[t
   for (const char* copy : {"b", "c"}) {
     three.inputs.push_back(one.path(copy));
     fs::copy_file(one.options.inputs[0], three.inputs.back());
-    std::ofstream(three.inputs.back(), std::ios::app) << "\n";  // another content
+    std::ofstream(three.inputs.back(), std::ios::app) << "\n";  // changes the content
   }
   const auto preparation = one.preparation();
   const auto size = static_cast<std::int64_t>(fs::file_size(one.options.inputs[0]));

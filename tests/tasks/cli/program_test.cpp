@@ -1,4 +1,4 @@
-// The program as a stranger meets it: messages and exit codes before any work is done.
+// The program with invalid command lines: messages and exit codes before any work is done.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// `etc sample` as a user runs it: all files of a set or none, whatever happens on the way.
+// `etc sample` from the user's point of view: all files of a set or none, also after faults.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -19,7 +19,7 @@ Words sampling(const fs::path& output, const std::string& records) {
   return {*test::program(), "sample", "lm", "--records", records, "--output", output.string()};
 }
 
-// The command in a shell in which no file grows beyond a few kilobytes.
+// The command in a shell with a file size limit of a few kilobytes.
 Words without_room(const Words& command) {
   std::string line = "trap '' XFSZ; ulimit -f 8; exec";
   for (const std::string& word : command) line += " '" + word + "'";
@@ -39,7 +39,7 @@ TEST_CASE("generating records that is told to stop leaves nothing", "[cli]") {
   const test::TemporaryFolder folder;
   test::Child child(sampling(folder / "s", "1000000000"), folder / "log");
   child.run_until([&] { return child.catches(SIGTERM); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // some records are there
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // some records are written
   child.send(SIGTERM);
   CHECK(child.wait() == 1);
   CHECK_THAT(read_file(folder / "log.err"), Catch::Contains("stopped before the end; no file was written"));
@@ -52,7 +52,7 @@ TEST_CASE("a disk without room for all generated files gets none of them", "[cli
   const fs::path set = folder / "s";
   CHECK(test::Child(without_room(sampling(set, "5000")), folder / "log").wait() == 1);
   CHECK(!fs::exists(set));
-  // The same command is not refused, and what is there already is not lost.
+  // The same command is accepted, and existing files are not lost.
   REQUIRE(test::Child(sampling(set, "5"), folder / "log").wait() == 0);
   const std::string texts = read_file(set / "train.txt");
   Words again = sampling(set, "5000");

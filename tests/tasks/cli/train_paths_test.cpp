@@ -1,4 +1,4 @@
-// The files a training command names: several shards, and a run that goes on from another folder.
+// The files named by a training command: several shards, and a run resumed from another folder.
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
@@ -24,7 +24,7 @@ Result run_in(const fs::path& folder, const Words& arguments, const Place& place
   return {code, read_file(output.string() + ".out"), read_file(output.string() + ".err")};
 }
 
-// The training command with files as they are seen from the place's own folder.
+// The training command with paths relative to the place's own folder.
 Words relative_training(const Place& place) {
   Words words = place.training({"--eval-data", "dev.h5"});
   for (std::string& word : words) {
@@ -40,7 +40,7 @@ TEST_CASE("training and evaluation take several files behind one option", "[cli]
   const Place place;
   test::write_readable_dataset(place.folder / "more.h5", 100, 10);
   Words words = place.training();
-  words.insert(words.begin() + 5, place.folder / "more.h5");  // behind --data train.h5
+  words.insert(words.begin() + 5, place.folder / "more.h5");  // after --data train.h5
   words.insert(words.end(), {"--eval-data", place.folder / "train.h5", place.folder / "more.h5"});
   const Result trained = place.run(words);
   INFO(trained.err);

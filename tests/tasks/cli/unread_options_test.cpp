@@ -1,4 +1,4 @@
-// Options that would do nothing beside others, or with this model: refused by name, before any work.
+// Options that would have no effect beside others, or with this model, are refused by name before any work.
 #include "etc_core/base/files.h"
 #include "tests/tasks/command_scene.h"
 #include "tests/tasks/train/place.h"

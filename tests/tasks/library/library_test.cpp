@@ -1,4 +1,4 @@
-// The public header, used as a stranger uses it: from raw records to answers.
+// The public header, used as by an external program: from raw records to answers.
 #include "tasks/library/longetc.h"
 
 #include <csignal>
@@ -117,7 +117,7 @@ TEST_CASE("texts of a loaded model have the states that the program gives them",
     CHECK(global.rows == (t == 0 ? 2 : 1));
     CHECK(same(global.states.get(), expected.global_states.data(), expected.global_states.size()));
   }
-  // Their ids, given as they are, are the same input; so are they after records were answered.
+  // Their ids, given directly, are the same input, also after records were answered.
   for (int answered = 0; answered < 2; ++answered) {
     const longetc::TokenInput input{all.tokens.ids.data(), all.tokens.offsets.data(), 2, all.sentences.data()};
     const longetc::Encoded again = model.encode(input, longetc::States::long_states);
@@ -141,7 +141,7 @@ TEST_CASE("records and documents are answered as the program answers them", "[li
   CHECK(Json::parse(model.ask(document, "Where does Rosa live?", longetc::DocumentForm::plain))
             .at("tokens")
             .at("read")
-            .get<int>() > asked.at("tokens").at("read").get<int>());  // tags are text there
+            .get<int>() > asked.at("tokens").at("read").get<int>());  // in the plain form tags are text
   CHECK_THAT(message_of([&] { model.keyphrases(document); }, kUsage), Contains("expected a model of openkp"));
   CHECK_THAT(message_of([&] { model.ask("", "Who?"); }, kFailure), Contains("document: the document is empty"));
   CHECK_THAT(message_of([&] { model.ask(document, ""); }, kUsage), Contains("expected a question"));

@@ -1,4 +1,4 @@
-// Encoders of weights that another program holds in memory.
+// Encoders with weights held in memory by another program.
 #include <filesystem>
 
 #include "etc_core/base/files.h"
@@ -110,7 +110,7 @@ TEST_CASE("texts of an encoder alone are cut into sentences by the splitter that
     return model.encode({"Old Ab. Xerxes is old. Old."}, longetc::States::global_states).rows;
   };
   CHECK(sentences("") == 3);
-  CHECK(sentences("punkt:" + tables.string()) == 2);  // "Ab." ends none
+  CHECK(sentences("punkt:" + tables.string()) == 2);  // "Ab." does not end a sentence
   CHECK_THROWS_WITH(sentences("punkt:" + (folder / "none").string()), Contains("abbrev_types.txt"));
   CHECK_THROWS_WITH(sentences("foo"), Contains("foo"));
 }

@@ -1,4 +1,4 @@
-// A client of one connection that sends what it is told to, right or wrong.
+// A client with one connection that sends the given bytes, valid or not.
 #pragma once
 
 #include <arpa/inet.h>
@@ -34,13 +34,13 @@ class HttpClient : NotCopied {
   void send(const std::string& bytes) const {
     for (std::size_t at = 0; at < bytes.size();) {
       const ssize_t sent = ::send(socket_, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
-      if (sent <= 0) return;  // the server has closed: it may have had enough
+      if (sent <= 0) return;  // the server has closed, perhaps because a limit was exceeded
       at += static_cast<std::size_t>(sent);
     }
   }
   void end_sending() const { ::shutdown(socket_, SHUT_WR); }
 
-  // All that comes until the server closes; "" after so many milliseconds of silence.
+  // Everything received until the server closes; "" after this many milliseconds of silence.
   std::string read_all(int milliseconds = 10000) const {
     std::string all, block(65536, '\0');
     while (true) {
@@ -52,7 +52,7 @@ class HttpClient : NotCopied {
     }
   }
 
-  // The next answer of a connection that stays open. Of an answer in pieces the pieces' texts.
+  // The next answer on a connection that stays open. For a chunked answer the text of the chunks.
   HttpReply read_one() {
     HttpReply reply;
     while (buffer_.find("\r\n\r\n") == std::string::npos) {

@@ -1,4 +1,4 @@
-// The protocol's side: limits, times, bad requests, clients that leave, the end. The handler is the tests' own.
+// The protocol: limits, timeouts, invalid requests, disconnecting clients, shutdown. The handler is the test's own.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -20,8 +20,8 @@ using test::HttpReply;
 
 namespace {
 
-// Answers with the request's body; /left waits until its client has left, for a moment where it may go on; /slow until it
-// may go on.
+// Answers with the request's body; /left waits until its client has left, for a moment at most if it may go on; /slow
+// waits until it may go on.
 class Echo final : public serve::HttpHandler {
  public:
   std::optional<HttpAnswer> refuse(const HttpRequest& request) override {
@@ -76,9 +76,9 @@ class Scene {
   std::thread thread_;
 };
 
-// Waits until it is so, ten seconds at most.
+// Waits for a condition, ten seconds at most.
 void wait_until(const std::function<bool()>& so) {
-  bool is = so();  // a question to the server may have another answer when it is asked again
+  bool is = so();  // a later query to the server may have another answer
   for (int look = 0; look < 5000 && !is; ++look, is = so()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   REQUIRE(is);
 }
@@ -90,7 +90,7 @@ std::string all_of(int port, const std::string& bytes) {
   return client.read_all();
 }
 
-// The requests that mutants are made of: right ones and such as are wrong in one place.
+// The requests that mutants are made from: valid ones, and some with one error.
 std::vector<std::string> seeds() {
   const std::string head = "POST /echo HTTP/1.1\r\nHost: localhost\r\n";
   return {
@@ -173,7 +173,7 @@ TEST_CASE("bodies and heads beyond their limits are refused with the limit", "[s
   CHECK_THAT(full.head, Catch::Contains("Retry-After: 1"));
   scene.echo.may_go_on = true;
   CHECK(slow.read_one().status == 200);
-  // A body is given back when its answer has been sent, so a moment after the client has read it.
+  // A body's memory is released when its answer has been sent, which may be after the client has read it.
   wait_until([&] { return test::ask(scene.port(), "POST", "/echo", std::string(900, 'x')).status == 200; });
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("a connection that will be closed is not promised to stay", "[serve]")
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Address space for no more threads' stacks, while it lives.
+// While it exists, the address space has no room for further thread stacks.
 class NoMoreThreads {
  public:
   NoMoreThreads() {
@@ -254,7 +254,7 @@ TEST_CASE("a connection for which there is no thread is told so, and the others 
   std::map<int, int> answers;
   {
     std::vector<std::unique_ptr<HttpClient>> clients;
-    clients.reserve(30);  // some find the memory of threads that have ended
+    clients.reserve(30);  // some reuse the stacks of threads that have ended
     const NoMoreThreads none;
     for (int i = 0; i < 30; ++i) {
       clients.push_back(std::make_unique<HttpClient>(scene.port()));
@@ -309,10 +309,10 @@ TEST_CASE("a client that has only ended its sending is answered", "[serve]") {
   Scene scene;
   scene.echo.may_go_on = true;
   const std::string left = HttpClient::request("POST", "/left", "here");
-  // It is asked whether it is there, by an answer of the kind that goes before others.
+  // The server probes whether the client is still there with an interim answer.
   CHECK_THAT(all_of(scene.port(), left),
              Catch::StartsWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n") && Catch::EndsWith("\r\n\r\nhere"));
-  // One of HTTP/1.0 knows no such answers.
+  // An HTTP/1.0 client does not support interim answers.
   CHECK_THAT(all_of(scene.port(), "POST /left HTTP/1.0\r\nContent-Length: 4\r\n\r\nhere"),
              Catch::StartsWith("HTTP/1.1 200 OK\r\n") && Catch::EndsWith("\r\n\r\nhere"));
   CHECK_FALSE(scene.echo.saw_leaving);

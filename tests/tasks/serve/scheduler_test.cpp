@@ -1,4 +1,4 @@
-// Which requests are computed together and which are refused, with jobs that only wait.
+// Which requests are computed together and which are refused, with jobs that do nothing but wait.
 #include "tasks/serve/scheduler.h"
 
 #include <atomic>
@@ -17,7 +17,7 @@ using serve::SchedulerLimits;
 
 namespace {
 
-// Jobs that are computed once somebody opens the gate, and remember in which batch.
+// Jobs that end once the gate is opened, and record their batch.
 struct Gate {
   std::mutex mutex;
   std::condition_variable opened, begun;
@@ -86,7 +86,7 @@ int status_of(const std::function<void()>& call) {
   return 200;
 }
 
-// Threads compute beside each other once a first batch was computed.
+// The two threads compute concurrently once a first batch was computed.
 void warm_up(Scheduler& scheduler, Gate& gate) {
   WaitingJob first(gate, 1);
   scheduler.submit(first);
@@ -136,7 +136,7 @@ TEST_CASE("a short request is not held up behind a long one", "[serve]") {
   wait_until_running(gate, 1);
   scheduler.submit(second_long);
   scheduler.submit(brief);
-  scheduler.wait(brief);  // although a long one stands before it, and another is being computed
+  scheduler.wait(brief);  // although a long one is queued before it, and another is being computed
   CHECK(scheduler.counts().beside_long == 1);
   CHECK(scheduler.counts().waiting == 1);
   open(gate);

@@ -1,4 +1,5 @@
-// A small model behind HTTP: the answers are those of the commands, bit for bit, whatever is asked beside.
+// A small model behind HTTP: the answers equal those of the commands, bit for bit, whatever else is requested at the
+// same time.
 #include "tasks/serve/service.h"
 
 #include <atomic>
@@ -115,7 +116,7 @@ TEST_CASE("answers have the bits of etc predict, one by one, in lines, in an arr
   }
   for (std::thread& client : clients) client.join();
   CHECK(wrong == 0);
-  std::string metrics;  // a request is counted when its answer was sent: the last may not be yet
+  std::string metrics;  // a request is counted after its answer was sent: the last may be missing yet
   for (int look = 0; look < 1000 && metrics.find("status=\"200\"} 66\n") == std::string::npos; ++look)
     metrics = test::ask(served.port(), "GET", "/metrics").body;
   CHECK_THAT(metrics, Catch::Contains("etc_requests_total{endpoint=\"/predict\",status=\"200\"} 66") &&
@@ -137,7 +138,7 @@ TEST_CASE("documents, texts and tokens are answered as the commands do", "[serve
     Json request = Json::parse(text);
     request["states"] = states;
     CHECK(served.post("/encode", json_line(request)).body == expected);
-    // Beside a longer text.
+    // Together with a longer text.
     const Json longer = {{"id", 1}, {"states", states}, {"text", "One. Two words. And three more words here."}};
     const HttpReply both =
         test::ask(served.port(), "POST", "/encode", json_line(longer) + "\n" + json_line(request), kLineType);
@@ -159,7 +160,7 @@ TEST_CASE("documents, texts and tokens are answered as the commands do", "[serve
   CHECK_THAT(page.head, Catch::Contains("default-src 'none'"));
 }
 
-// What a headless browser makes of the page once its scripts have run; empty: there is no browser.
+// The page in a headless browser after its scripts have run; empty: no browser.
 std::string in_browser(int port, const std::string& wanted) {
   if (std::system("command -v chromium >/dev/null 2>&1") != 0) return "";
   const test::TemporaryFolder folder;
@@ -227,12 +228,12 @@ TEST_CASE("what cannot be answered is refused with the status and the reason", "
   HttpClient in_capitals(served.port());
   in_capitals.send("GET /info HTTP/1.1\r\nHost: LocalHost:80\r\nOrigin: http://localhost:80\r\n\r\n");
   CHECK(in_capitals.read_one().status == 200);
-  // Of what was sent no more than its beginning comes back.
+  // Error messages return only the beginning of the input.
   const std::string letters(100'000, 'a');
   for (const std::string& body : {"{\"text\": \"" + letters, "{\"" + letters + "\": 1}",
                                   "{\"text\": \"a\", \"states\": \"" + letters + "\"}", "[{\"" + letters + "\": 1}]"})
     CHECK(served.post("/encode", body).body.size() < 700);
-  // A line that cannot be answered does not take the others with it.
+  // A line that cannot be answered does not affect the others.
   const std::string lines = "{\"text\": \"One.\"}\n{\"text\": 1}\n\nnonsense\n{\"text\": \"Two.\"}";
   const auto answers = lines_of(test::ask(served.port(), "POST", "/encode", lines, kLineType).body);
   REQUIRE(answers.size() == 4);
@@ -268,7 +269,7 @@ TEST_CASE("a memory limit is held against each request, and answers stay the sam
   CHECK_THROWS_WITH(Served(tight), Catch::Contains("the memory limit of 1.0 MB is too low"));
 }
 
-// What the program says once it listens there, or after ten seconds.
+// The program's messages once it listens there, or after ten seconds.
 std::string said_by_listening(const std::string& name, const std::string& address) {
   std::string said;
   for (int look = 0; look < 1000 && said.find(address) == std::string::npos; ++look) {

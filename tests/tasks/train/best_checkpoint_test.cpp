@@ -1,4 +1,4 @@
-// Checkpoint `best` where it cannot be written for a while, or at all; and which evaluation it is of.
+// Checkpoint `best` when it cannot be written for a while, or at all; and which evaluation it belongs to.
 #include "tasks/train/best_checkpoint.h"
 
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ using namespace etc::test;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// A link to where nobody can make a folder, whoever runs the program.
+// A symbolic link to a place where no user can create a folder.
 void block(const fs::path& best) {
   fs::create_directories(best.parent_path());
   fs::create_symlink("/proc/no-such-process/best", best);
@@ -123,7 +123,7 @@ TEST_CASE("a best checkpoint that cannot be saved is reported once a step, whoev
   } end;
   etc::BestCheckpoint best(folder / "best", config, files);
   best.replace(parameters, 5);  // an evaluation
-  best.retry(5);                // the save of the same step
+  best.retry(5);                // called by the save of the same step
   const auto reports = [&] {
     const std::string said = etc::read_file(folder / "log.txt");
     std::ptrdiff_t count = 0;
@@ -132,7 +132,7 @@ TEST_CASE("a best checkpoint that cannot be saved is reported once a step, whoev
   };
   CHECK(reports() == 1);
   best.retry(6);
-  best.retry(6);  // a signal after the save
+  best.retry(6);  // called by the save after a signal
   CHECK(reports() == 2);
   unblock(folder / "best");
   best.retry(6);
@@ -233,12 +233,12 @@ TEST_CASE("a disk that is full for a moment costs a run nothing", "[tasks]") {
   const fs::path run = folder / "run";
   etc::test::write_data(folder.path());
   REQUIRE(Child(training_command(folder.path(), "reference", "100"), folder / "reference_log").wait() == 0);
-  // No file may grow beyond 16 blocks of at most 1024 bytes, until the limit is taken away.
+  // A limit on file sizes, 16 blocks of at most 1024 bytes, stands for a full disk until it is removed.
   std::string line = "trap '' XFSZ; ulimit -S -f 16; exec";
   for (const std::string& word : training_command(folder.path(), "run", "100")) line += " '" + word + "'";
   Child child({"/bin/sh", "-c", line}, folder / "log");
   const auto warned = [&] {
-    // The file is made by the child, which may not have come so far yet.
+    // The file is created by the child, perhaps not yet.
     return fs::exists(folder / "log.err") &&
            etc::read_file(folder / "log.err").find("checkpoint `best` of step 5 not saved") != std::string::npos;
   };
@@ -267,7 +267,7 @@ TEST_CASE("a run whose folder vanishes ends with an error, not as finished", "[t
   if (renamed) {
     fs::rename(run, folder / "elsewhere");
   } else {
-    std::error_code code;  // files may come while others go
+    std::error_code code;  // files may appear while others disappear
     do {
       fs::remove_all(run, code);
     } while (code);

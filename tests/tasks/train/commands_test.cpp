@@ -1,4 +1,4 @@
-// train, eval, predict and benchmark as a user meets them: results, messages and exit codes of the program.
+// train, eval, predict and benchmark from the user's point of view: results, messages and exit codes of the program.
 #include <algorithm>
 
 #include "data/dataset.h"
@@ -33,7 +33,7 @@ TEST_CASE("train, eval and predict go from prepared data to a scored prediction 
   const Result streamed = place.run({"predict", "--model", model, "--data", data, "--output", "-"});
   CHECK(streamed.out == etc::read_file(predictions));
 
-  // The same file scored against gold answers in the raw format gives the accuracy of the model.
+  // Scoring the same file against gold answers in the raw format gives the model's accuracy.
   etc::Json gold = etc::Json::array();
   for (int i = 0; i < 20; ++i) {
     const auto features = etc::test::readable_example(i).features;
@@ -166,14 +166,14 @@ TEST_CASE("models and data that do not belong together give exit code 1 and writ
   failed({"predict", "--model", model, "--data", place.folder / "missing.h5", "--output", output}, "missing.h5");
   failed({"eval", "--model", place.folder / "nothing", "--data", place.folder / "train.h5"}, "nothing");
 
-  // A folder that holds an encoder without a head.
+  // A folder with an encoder without a head.
   etc::Json config = etc::read_json_file(model / "config.json");
   fs::copy(model, place.folder / "bare", fs::copy_options::recursive);
   config.erase("task");
   etc::write_file_atomically(place.folder / "bare/config.json", etc::json_line(config));
   failed({"predict", "--model", place.folder / "bare", "--data", place.folder / "train.h5", "--output", output},
          "the model has no task");
-  // Weights of another head than the configuration says.
+  // Weights of another head than the configuration describes.
   config = etc::read_json_file(model / "config.json");
   config["task"]["add_final_layer"] = false;
   etc::write_file_atomically(place.folder / "bare/config.json", etc::json_line(config));
@@ -199,7 +199,7 @@ TEST_CASE("data that cannot be trained on give exit code 1 and no run", "[tasks]
   etc::write_file_atomically(place.folder / "text.h5", "not HDF5");
   failed(place.training({}, "text.h5"), "text.h5");
 
-  // Without answers there is nothing to learn; with them, more candidates than global tokens that could stand for them.
+  // Data without answers cannot be trained on; data with answers may have more candidates than global tokens.
   const auto write = [&](const char* name, bool labelled, std::int64_t candidates) {
     etc::data::DatasetInfo info;
     info.task = "wikihop";
@@ -236,7 +236,7 @@ TEST_CASE("places that cannot be written to give exit code 1 and say which", "[t
     const Result result = place.run(words);
     INFO(result.err);
     CHECK(result.code == 1);
-    CHECK(has(result.err, "/proc/etc"));  // nobody, not even root, makes files there
+    CHECK(has(result.err, "/proc/etc"));  // no user, not even root, can create files there
   };
   Words words = place.training();
   words[6] = "/proc/etc/run";
@@ -275,7 +275,7 @@ TEST_CASE("what a run says shows loss, speed, memory and residual scores", "[tas
   CHECK(has(first.err, ", loss "));
   CHECK(has(first.out, "steps 2\n"));
 
-  // Fine-tuning says how its residual scores compare with what the checkpoint was trained with.
+  // Fine-tuning logs how its residual scores compare with those of the checkpoint.
   fs::rename(place.folder / "run", place.folder / "source");
   const Words from = {"--init-from", place.folder / "source/best"};
   const Result same = place.run(place.training(from));
@@ -402,7 +402,7 @@ TEST_CASE("a memory limit of the command line is in the run's configuration, or 
 TEST_CASE("a memory limit of the benchmark chooses checkpointing, or says which length fits", "[tasks][slow]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Place place;
-  // 353 MB, or 243 MB with checkpointing, and what the program itself takes; four times the length takes 925 MB.
+  // 353 MB, or 243 MB with checkpointing, plus the program's own memory; four times the length takes 925 MB.
   const Result sweep =
       place.run({"benchmark", "--preset", "tiny", "--lengths", "32768,131072", "--tokens-per-global", "1024", "--mode",
                  "train", "--residual", "off", "--threads", "1", "--forecast", "--memory-limit", "345MB"});

@@ -1,5 +1,5 @@
-// Dense encoders through the program: Natural Questions and OpenKP, whose heads read long states alone; what the other
-// tasks say; a run stopped and gone on with; memory forecast and kept.
+// Dense encoders through the program: Natural Questions and OpenKP, whose heads read long states only; messages of the
+// other tasks; stop and resume; memory forecast and limit.
 #include <algorithm>
 #include <csignal>
 #include <iterator>
@@ -70,7 +70,7 @@ Words small_dense(const std::string& task, const std::string& steps = "8", const
   return joined(model, {"--steps", steps, "--eval-every", "4", "--learning-rate", "0.003"});
 }
 
-// Of a benchmark's table: megabytes of each point ("off fp32 512") without the program's own. column: of all of them.
+// From a benchmark's table: megabytes of each point ("off fp32 512") without the program's own. column: of the total.
 std::map<std::string, double> buffers_of_points(const std::string& table, std::size_t column) {
   std::map<std::string, double> points;
   std::istringstream lines(table);
@@ -83,7 +83,7 @@ std::map<std::string, double> buffers_of_points(const std::string& table, std::s
   return points;
 }
 
-// The last figures of memory in a text, as the program says them.
+// The last memory figures in a text, in the program's format.
 struct Megabytes {
   double all = 0, program = 0;
 
@@ -95,7 +95,7 @@ struct Megabytes {
   double buffers() const { return all - program; }
 };
 
-// Models that differ in all that changes how a step is computed.
+// Models that differ in every setting that changes how a step is computed.
 const std::vector<Words>& variants() {
   static const std::vector<Words> kVariants = {
       {},
@@ -325,7 +325,7 @@ TEST_CASE("benchmark measures dense encoders, and their memory is what it foreca
     REQUIRE(measured.size() == 4);
     for (const auto& [point, megabytes] : expected) {
       CAPTURE(point, megabytes, measured.at(point));
-      CHECK(measured.at(point) / megabytes > 0.85);  // as of a run (forecast_test.cpp)
+      CHECK(measured.at(point) / megabytes > 0.85);  // as for a run (forecast_test.cpp)
       CHECK(measured.at(point) / megabytes < 1.05);
     }
   }

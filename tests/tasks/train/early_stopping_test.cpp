@@ -1,4 +1,4 @@
-// A run that stops when evaluations get no better, and what makes it go on.
+// A run that stops when evaluations do not improve any more, and how it can be continued.
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/nn/etc_config.h"
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 using Catch::Contains;
 using etc::Json;
 
-// A rate of 0 learns nothing: the first evaluation, at step 2, is the best, two more are worth nothing.
+// A rate of 0 learns nothing: the first evaluation, at step 2, is the best, and two more do not improve it.
 etc::RunConfig patient(const fs::path& data, std::int64_t steps, std::int64_t patience) {
   Json config = etc::default_config("wikihop");
   config["model"] = etc::test::tiny_model().to_json();
@@ -37,7 +37,7 @@ TEST_CASE("a run that stopped early says so, and takes more steps only with more
   const auto log = [&] { return etc::read_file(run / "log.txt"); };
   CHECK(etc::train(patient(data, 12, 2), run).step == 6);
   CHECK_THAT(log(), Contains("stopped early, after 2 evaluations without a better result"));
-  CHECK(etc::train(patient(data, 12, 2), run).step == 6);  // the same command
+  CHECK(etc::train(patient(data, 12, 2), run).step == 6);  // the same command has no effect
   CHECK_THROWS_WITH(
       etc::train(patient(data, 16, 2), run),
       Contains("cannot take more steps: the run stopped early, after 2 evaluations") && Contains("--early-stopping"));

@@ -1,4 +1,5 @@
-// The trainer sees an encoder, not ETC: one of another kind is trained, evaluated and forecast without a change.
+// The trainer depends only on the interface of an encoder: another kind is trained, evaluated and forecast without
+// changes.
 #include "etc_core/nn/encoder.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 
 using test::TemporaryFolder;
 
-// The state of a token is its row of a table, through one dense layer: no attention, no labels, no positions.
+// The state of a token is its row of a table after one dense layer: no attention, no labels, no positions.
 struct BagConfig final : EncoderConfig {
   BagConfig() {
     vocab_size = 64;
@@ -114,7 +115,7 @@ TEST_CASE("an encoder that is no ETC is trained, evaluated and saved by the same
     train(config, folder / std::to_string(steps));
   }
   const std::vector<double> losses = test::losses(folder / "10");
-  CHECK(losses.size() >= 10);  // those of the evaluations, too
+  CHECK(losses.size() >= 10);  // including those of the evaluations
   CHECK(std::all_of(losses.begin(), losses.end(), [](double loss) { return std::isfinite(loss) && loss > 0; }));
   CHECK(read_file(folder / "10/metrics.jsonl").find("\"accuracy\"") != std::string::npos);
   const TensorFileReader one(folder / "1/last/model.safetensors"), ten(folder / "10/last/model.safetensors");

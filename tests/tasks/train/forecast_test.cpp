@@ -1,4 +1,4 @@
-// Expected memory of a run against what its ledger then measures.
+// Forecast memory of a run compared with the peak measured by its ledger.
 #include "tasks/train/forecast.h"
 
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace {
 
 using etc::Json;
 
-// Micro-batches of a few examples, so that activations are a good part; trained on 40 examples, evaluated on 30.
+// Micro-batches of a few examples, so that activations are a substantial part; trained on 40 examples, evaluated on 30.
 etc::RunConfig config_for(const std::filesystem::path& folder, bool residual, std::int64_t period) {
   Json config = etc::default_config("wikihop");
   etc::EtcConfig model = etc::test::tiny_model();
@@ -53,8 +53,8 @@ TEST_CASE("a run takes the memory that was forecast for it", "[tasks]") {
       const etc::MemoryReport measured = etc::memory_ledger::report();
       std::printf("forecast %s\nmeasured %s\n", etc::memory_text(forecast).c_str(),
                   etc::memory_text({measured, 0}).c_str());
-      // The heaviest micro-batch may run while fewer sets of gradients wait than at most do: never more than forecast
-      // but for the workers' scratch, and not much less.
+      // The heaviest micro-batch may run while fewer gradient sets are held than the maximum: the peak is never more
+      // than forecast except for the workers' scratch memory, and not much less.
       const double share = static_cast<double>(measured.peak) / static_cast<double>(expected.peak);
       CHECK(share > 0.85);
       CHECK(share < 1.05);
@@ -94,10 +94,10 @@ TEST_CASE("processes that divide the moments are forecast their part of them", "
     return report.at_peak[static_cast<int>(etc::Purpose::moments)];
   };
   const std::int64_t whole = moments(1);
-  CHECK(moments(8) == whole);  // each keeps all
+  CHECK(moments(8) == whole);  // with one process each keeps all
   config.training.shard_moments = true;
   CHECK(moments(1) == whole);
-  constexpr std::int64_t kBlocks = 2 * 2 * etc::ops::kBlockSize * 4;  // of both moments, one at either end
+  constexpr std::int64_t kBlocks = 2 * 2 * etc::ops::kBlockSize * 4;  // for both moments, one block at each end
   CHECK(std::abs(moments(4) - whole / 4) <= kBlocks);
   CHECK(std::abs(moments(8) - whole / 8) <= kBlocks);
   CHECK(moments(8) >= whole / 8);

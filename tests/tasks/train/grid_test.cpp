@@ -61,7 +61,7 @@ TEST_CASE("a setting's figure is the median over its seeds, and its deviation th
   CHECK(summaries[0].metrics[0].deviation == Approx(0.355902608));
   CHECK(summaries[1].metrics[0].median == Approx(0.3));
   CHECK(summaries[1].metrics[1].median == Approx(0.7));
-  CHECK(etc::best_setting(summaries) == &summaries[0]);  // the first of equals
+  CHECK(etc::best_setting(summaries) == &summaries[0]);  // the first among equals
 }
 
 TEST_CASE("runs that diverged are counted, and a setting without any figure is never the best", "[train]") {
@@ -98,7 +98,7 @@ TEST_CASE("a grid is trained, goes on after it was cut short, and gives the figu
   CHECK(results["settings"].size() == 4);
   CHECK(has(results["runs"][4].value("failure", ""), "at step"));
 
-  // As if it had been stopped after its second run: a folder less, and the table of two runs.
+  // Simulates a stop after the second run: one folder less, and the table of two runs.
   fs::remove_all(place.folder / "whole/learning_rate=0.001,hidden_size=24");
   const auto again = place.run(grid_command(place));
   CHECK(again.out == whole.out);

@@ -1,4 +1,4 @@
-// What the ready small configurations learn on generated records, and that it is attention that learns it.
+// What the ready-made small configurations learn on generated records, and that attention is responsible for it.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using etc::Json;
 
-// Generated records of a task, prepared as train.h5 and dev.h5; hops: WikiHop's.
+// Generated records of a task, prepared as train.h5 and dev.h5; hops: of WikiHop.
 class Samples {
  public:
   Samples(const std::string& task, std::int64_t records, std::int64_t hops = 1)
@@ -48,7 +48,7 @@ class Samples {
     }
   }
 
-  // The ready configuration of these records; changes: {section: {key: value}} over it.
+  // The ready-made configuration for these records; changes: {section: {key: value}} over it.
   etc::RunConfig config(const Json& changes) const {
     Json options = {{"data",
                      {{"train", {(folder_ / "train.h5").string()}},
@@ -84,7 +84,7 @@ const std::map<std::string, Json> kResidual = {
 };
 
 constexpr int kSeeds[] = {1, 2, 3};
-constexpr double kRoundings = 4;  // of the loss, in units of its last place
+constexpr double kRoundings = 4;  // of the loss, in units in the last place
 const Json kNoGlobalAttention = {{"task", {{"global_attention", false}}}};
 
 }  // namespace
@@ -116,17 +116,17 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
     std::map<std::string, std::vector<float>> gradients;
     std::map<std::string, double> norms;
     for (const auto& parameter : model.parameters.all()) {
-      const float* g = parameter->gradient().data();  // zero where none came
+      const float* g = parameter->gradient().data();  // zero if none was computed
       gradients[parameter->name].assign(g, g + parameter->value.size());
       double squares = 0;
       for (const float x : gradients[parameter->name]) squares += static_cast<double>(x) * x;
       norms[parameter->name] = std::sqrt(squares);
     }
-    // The loss is computed from numbers of 24 bits: a few of its last ones, over a distance of 2h, are noise.
+    // The loss has a 24-bit mantissa: over a distance of 2h, a few units in its last place are noise.
     const double h = 2e-3, noise = kRoundings * 0x1p-24 * std::abs(value) / h;
     double worst = 0;
     for (const auto& [name, gradient] : gradients) {
-      // Along the tensor's own gradient the derivative is its norm.
+      // In the direction of the tensor's own gradient the derivative is the gradient's norm.
       float* w = model.parameters.at(name).value.data();
       const std::vector<float> start(w, w + gradient.size());
       double difference = 0;
@@ -155,7 +155,7 @@ TEST_CASE("the demo's model answers one-hop questions, whatever the residual sco
     CAPTURE(residual);
     CHECK(samples.best(with_seed(1, kResidual.at(residual))) >= 0.95);
   }
-  // One of four by chance; the best of six evaluations on 1,600 records exceeds it by chance, too (standard deviation
+  // Chance is one of four; the best of six evaluations on 1,600 records exceeds it by chance, too (standard deviation
   // 0.011 each).
   CHECK(samples.best(with_seed(1, kNoGlobalAttention)) <= 0.30);
 }
@@ -169,7 +169,7 @@ TEST_CASE("a small model answers two-hop questions, without global attention it 
 TEST_CASE(
     "a tiny model answers HotpotQA samples and names their facts with every seed, without global attention it does not",
     "[tasks][slow]") {
-  // joint_f1: a product of answer and facts. By chance at most 0.25, one of four paragraphs.
+  // joint_f1 is a product of answer and facts. Chance is at most 0.25, one of four paragraphs.
   const Samples samples("hotpotqa", 8000);
   for (const int seed : kSeeds) CHECK(samples.best(with_seed(seed)) >= 0.9);
   CHECK(samples.best(with_seed(1, kNoGlobalAttention)) <= 0.3);
@@ -177,7 +177,7 @@ TEST_CASE(
 
 TEST_CASE("a tiny model finds the key phrases of generated pages with every seed, without global attention it does not",
           "[tasks][slow]") {
-  // F1@3. By chance 0.25, one of four topics.
+  // F1@3. Chance is 0.25, one of four topics.
   const Samples samples("openkp", 8000);
   for (const int seed : kSeeds) CHECK(samples.best(with_seed(seed)) >= 0.9);
   CHECK(samples.best(with_seed(1, kNoGlobalAttention)) <= 0.3);

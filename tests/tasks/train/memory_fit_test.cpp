@@ -1,4 +1,4 @@
-// --memory-limit: what is chosen for a limit, that the run keeps it, and what is said when nothing fits.
+// --memory-limit: what is chosen for a limit, that the run keeps it, and the message when nothing fits.
 #include "tasks/train/memory_fit.h"
 
 #include "etc_core/base/error.h"
@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Contains;
 
-// One batch of 40 examples of about 30 tokens in a single micro-batch. Layers are wide only where they hold
-// activations, so that these are far more than the gradients of earlier micro-batches that wait.
+// One batch of 40 examples of about 30 tokens in a single micro-batch. Layers are wide only in their activations, so
+// that these are much larger than the gradient sets of earlier micro-batches.
 etc::RunConfig config_for(const fs::path& data) {
   etc::EtcConfig model = etc::test::tiny_model();
   model.intermediate_size = 4096;
@@ -30,7 +30,7 @@ etc::RunConfig config_for(const fs::path& data) {
   return etc::run_config_from_json(config, "test");
 }
 
-// What the process is expected to take with this choice.
+// The expected memory of the process with this choice.
 std::int64_t taken(etc::RunConfig config, std::int64_t tokens, std::int64_t period) {
   config.training.micro_batch_tokens = tokens;
   config.model->grad_checkpointing_period = period;
@@ -65,7 +65,8 @@ TEST_CASE("a memory limit below single examples chooses to compute layers again"
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
   etc::RunConfig config = config_for(folder / "train.h5");
-  // Narrow layers with wide insides: what they hold of an example is more than their weights' gradients.
+  // Narrow layers with a wide feed-forward part: their activations for an example are larger than their weights'
+  // gradients.
   config.model->hidden_size = 4;
   config.model->num_attention_heads = 1;
   config.model->intermediate_size = 16384;
@@ -89,7 +90,7 @@ TEST_CASE("a run keeps the choice of its memory limit", "[tasks]") {
   const std::int64_t limit = (taken(config, 0, 0) + taken(config, 1, 0)) / 2;
   const etc::RunConfig chosen = etc::fit_memory(config, limit, run);
   etc::train(chosen, run);
-  // Far more memory now: the run goes on as it began, since other micro-batches are other bits.
+  // Much more memory now: the resumed run keeps its choice, since other micro-batches give other bits.
   const etc::RunConfig again = etc::fit_memory(config, 8'000'000'000, run);
   CHECK(again.training.micro_batch_tokens == chosen.training.micro_batch_tokens);
   CHECK(etc::train(again, run).step == 1);
@@ -115,7 +116,7 @@ TEST_CASE("a choice that no limit could have led to from the options is refused"
   etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
   etc::RunConfig config = config_for(folder / "train.h5");
   const fs::path run = folder / "run";
-  etc::train(config, run);  // with whole batches
+  etc::train(config, run);  // with whole batches as micro-batches
   config.training.micro_batch_tokens = 64;
   CHECK_THROWS_WITH(etc::fit_memory(config, 8'000'000'000, run),
                     Contains("goes on with --micro-batch-tokens 0 ") && Contains("not with --micro-batch-tokens 64 "));

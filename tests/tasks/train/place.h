@@ -1,4 +1,4 @@
-// A folder with small prepared data, and the program run in it: where tests of the commands happen.
+// A folder with small prepared data in which tests of the commands run the program.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Place {
     return run_program(arguments, folder.path(), standard_input);
   }
 
-  // The command that trains a tiny model on `data` into folder run; `more` wins over its own options.
+  // The command that trains a tiny model on `data` into folder run; `more` overrides its own options.
   Words training(const Words& more = {}, const std::string& data = "train.h5", const std::string& steps = "2") const {
     Words words = {"train", "--task", "wikihop", "--data", folder / data, "--output", folder / "run"};
     const Words sizes = tiny_training(steps, "64");

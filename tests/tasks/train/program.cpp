@@ -26,8 +26,8 @@ Child::Child(const std::vector<std::string>& command, const std::filesystem::pat
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const std::string out = output.string() + ".out", err = output.string() + ".err", in = output.string() + ".in";
-  // A signal that comes before the program runs must not meet the handlers of this process, which are Catch's: after a
-  // fork they may wait for ever for a lock that no thread holds any more.
+  // Block signals until the program runs: after a fork, this process's handlers (Catch's) may wait forever for a lock
+  // that no thread holds any more.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -70,7 +70,7 @@ void Child::send(int signal) {
 }
 
 bool Child::catches(int signal) const {
-  // Until it has become its program it has this one's handlers.
+  // Until exec the child still has the handlers of this process.
   const std::string folder = "/proc/" + std::to_string(pid_);
   std::error_code gone;
   if (std::filesystem::read_symlink(folder + "/exe", gone) == std::filesystem::read_symlink("/proc/self/exe") || gone)

@@ -15,29 +15,29 @@
 
 namespace etc::test {
 
-// The program's path; nullopt: not known, skip the test.
+// The program's path; nullopt: unknown, skip the test.
 std::optional<std::string> program();
 
 // A running child; its standard output and error go to files that are overwritten.
 class Child : NotCopied {
  public:
   Child(const std::vector<std::string>& command, const std::filesystem::path& output);
-  ~Child();  // kills it when it still runs
+  ~Child();  // kills it if it still runs
 
   bool running();
-  // Waits until reached() is true or the child has ended, without taking the processor from it.
+  // Waits until reached() is true or the child has ended, sleeping in between so as not to take processor time from it.
   template <typename Condition>
   void run_until(const Condition& reached) {
     while (running() && !reached()) std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   pid_t pid() const { return pid_; }  // while it runs
-  bool catches(int signal) const;     // whether a handler of its own waits for the signal
+  bool catches(int signal) const;     // whether it has installed a handler for the signal
   void send(int signal);
   int wait();                                              // exit code; 128 + signal when it was killed
-  std::int64_t peak_bytes() const { return peak_bytes_; }  // most memory it held (resident); known after its end
+  std::int64_t peak_bytes() const { return peak_bytes_; }  // peak RSS; known after its end
 
  private:
-  void end(int options);  // waits as waitpid's options say
+  void end(int options);  // waits with the options of waitpid
 
   pid_t pid_ = -1;
   int status_ = -1;

@@ -1,4 +1,4 @@
-// etc predict on raw records: from a file or standard input, as they come, with the same result as prepared data.
+// etc predict on raw records, from a file or standard input as they arrive, with the same result as for prepared data.
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
@@ -87,7 +87,7 @@ TEST_CASE("a memory limit of raw prediction refuses what does not fit and change
 TEST_CASE("predictions appear as records come, not at the end of the input", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Scene scene;
-  // A large input cut off in the middle: what came before the cut was predicted, though no file is left.
+  // A large input truncated in the middle: the records before the fault were predicted, but no output file remains.
   std::string records = "[";
   const etc::Json all = etc::read_json_file(scene.raw);
   for (int i = 0; i < 3000; ++i) {
@@ -145,7 +145,7 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   words[6] = scene.folder / "vocab.txt";
   failed(words, "another vocabulary than that of the data");
   failed(scene.predict(scene.folder / "missing.json", scene.output), "missing.json");
-  // Trained without --vocab, the model's folder holds none.
+  // A model trained without --vocab has no vocabulary in its folder.
   const Result none = scene.run({"predict", "--model", scene.model, "--input", scene.raw, "--output", scene.output});
   INFO(none.err);
   CHECK(none.code == 2);

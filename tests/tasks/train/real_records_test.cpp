@@ -76,7 +76,7 @@ TEST_CASE("real WikiHop records are prepared, learnt, evaluated and predicted", 
   run({"predict", "--model", model, "--data", prepared, "--output", folder / "prepared.json"});
   run({"predict", "--model", model, "--input", raw, "--vocab", vocab, "--output", folder / "raw.json"});
   CHECK(etc::read_file(folder / "raw.json") == etc::read_file(folder / "prepared.json"));
-  // {id: answer}, an answer for every record and each one of its candidates.
+  // {id: answer}, with an answer for every record, each one of its candidates.
   const etc::Json predictions = etc::read_json_file(folder / "raw.json");
   const etc::Json records = etc::Json::parse(etc::read_file(raw));
   CHECK(predictions.size() == records.size());

@@ -1,4 +1,4 @@
-// A run that is killed, stopped or out of disk goes on with the same bits as one that never was.
+// A run that is killed, is stopped or runs out of disk space resumes with the same bits as an uninterrupted one.
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ bool writing_checkpoint(const fs::path& run) {
   return false;
 }
 
-// Kills runs `kills` times with SIGKILL, every other time while a checkpoint is being written, else at a random moment;
-// each run is then resumed until it ends, and compared.
+// Kills runs `kills` times with SIGKILL, every other time while a checkpoint is being written, otherwise at a random
+// moment; each run is then resumed until it ends, and compared.
 void kill_and_compare(std::int64_t kills, const std::vector<std::string>& more = {}) {
   const etc::test::TemporaryFolder folder;
   write_data(folder.path());
@@ -59,7 +59,7 @@ void kill_and_compare(std::int64_t kills, const std::vector<std::string>& more =
         const bool writing = writing_checkpoint(run);
         child.send(SIGKILL);
         const int code = child.wait();
-        if (code == 0) break;  // it had just finished: no kill
+        if (code == 0) break;  // it had just finished: not killed
         REQUIRE(code == 128 + SIGKILL);
         while_writing += writing;
         killed += 1;
@@ -76,7 +76,7 @@ void kill_and_compare(std::int64_t kills, const std::vector<std::string>& more =
 
 TEST_CASE("a run killed at any moment goes on with the same bits", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  // RAdam's step depends on how many there were: a count that begins again shows.
+  // RAdam's step depends on the number of steps, so a count that restarts would be detected.
   kill_and_compare(3, {"--optimizer", "radam", "--adam-beta-2", "0.98", "--schedule", "inverse_sqrt"});
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("a disk without room leaves the checkpoint before whole", "[tasks]") {
     child.wait();
   }
   const std::string before = etc::read_file(folder / "run" / "last" / "state.safetensors");
-  // No file may grow beyond 16 blocks of at most 1024 bytes: the weights do not fit, the log does.
+  // A file size limit of 16 blocks of at most 1024 bytes: the weights do not fit, the log does.
   std::string line = "trap '' XFSZ; ulimit -f 16; exec";
   for (const std::string& word : training_command(folder.path(), "run")) line += " '" + word + "'";
   Child child({"/bin/sh", "-c", line}, folder / "log");
@@ -146,7 +146,7 @@ TEST_CASE("a run limited to AVX2 is one of an AVX2 processor, and of no other", 
   const etc::test::TemporaryFolder folder;
   write_data(folder.path());
   std::vector<std::string> limited = training_command(folder.path(), "run");
-  for (const char* word : {"--compute", "bf16"}) std::erase(limited, word);  // which AVX2 does not offer
+  for (const char* word : {"--compute", "bf16"}) std::erase(limited, word);  // AVX2 has no bf16
   limited.insert(limited.begin(), {"/usr/bin/env", "ETC_MAX_CPU=avx2"});
   REQUIRE(Child(limited, folder / "log").wait() == 0);
   CHECK(Child(limited, folder / "log").wait() == 0);
@@ -157,11 +157,11 @@ TEST_CASE("a run limited to AVX2 is one of an AVX2 processor, and of no other", 
   if (!same) CHECK(unlimited.err.find("cannot be resumed: ") != std::string::npos);
 }
 
-// The command as somebody whom file permissions bind: nobody, when the test itself is run by root.
+// The command as a user bound by file permissions: nobody, if the test itself is run by root.
 std::vector<std::string> bound_by_permissions(std::vector<std::string> words, const fs::path& folder) {
   if (::geteuid() != 0) return words;
   constexpr int kNobody = 65534;
-  // The program may lie where only root may look.
+  // The program may be in a folder that only root can read.
   fs::copy_file(words[0], folder / "etc");
   words[0] = (folder / "etc").string();
   REQUIRE(::chown(folder.c_str(), kNobody, kNobody) == 0);

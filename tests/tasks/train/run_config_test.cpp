@@ -72,7 +72,7 @@ TEST_CASE("options win over the file and the file over the defaults", "[tasks]")
       return Json{{"hidden_size", 36}, {"num_hidden_layers", 3}, {"vocab_size", 7}};
     };
     CHECK(etc::resolve_config(folder / "c.json", Json::object(), checkpoint).model->num_hidden_layers == 12);
-    CHECK(asked.empty());  // no checkpoint is named
+    CHECK(asked.empty());  // called only if a checkpoint is named
     const auto started = etc::resolve_config(folder / "c.json", {{"training", {{"init_from", "source"}}}}, checkpoint);
     CHECK(asked == std::vector<std::filesystem::path>{"source"});
     CHECK(started.model->hidden_size == 24);
@@ -84,7 +84,7 @@ TEST_CASE("options win over the file and the file over the defaults", "[tasks]")
     CHECK(etc::run_config_from_json(written, "again").to_json() == written);
     std::size_t keys = 0;
     for (const auto& section : written) keys += section.size();
-    std::size_t expected = etc::task_kind("wikihop").keys.size() + 1;  // its own keys and its name
+    std::size_t expected = etc::task_kind("wikihop").keys.size() + 1;  // the task's own keys and its name
     for (const ConfigKey& key : etc::config_keys()) {
       const bool of_kind = !key.kinds.empty() && key.kinds.front().kind == "etc";
       expected += key.section == "model" ? of_kind : key.section != "task";

@@ -1,4 +1,4 @@
-// What a run writes beside checkpoints: its lock, metrics as JSON lines, TensorBoard events.
+// Files of a run other than checkpoints: its lock, metrics as JSON lines, TensorBoard events.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ std::uint64_t number(const std::string& bytes, std::size_t at, std::size_t width
   return value;
 }
 
-// The records of an events file, their checksums checked; crc32c is the one function shared with the writer, and has a
+// The records of an events file, with verified checksums; crc32c is the only function shared with the writer, and has a
 // test with published values (tests/base/crc32c_test.cpp).
 std::vector<std::string> records_of(const std::string& bytes) {
   const auto masked = [](std::string_view data) {
@@ -92,7 +92,7 @@ TEST_CASE("a run's folder belongs to one process at a time", "[tasks]") {
       ::kill(::getpid(), SIGKILL);
     }
     ::waitpid(child, nullptr, 0);
-    CHECK(std::distance(fs::directory_iterator(path), {}) == 7);  // the lock as well
+    CHECK(std::distance(fs::directory_iterator(path), {}) == 7);  // including the lock
     CHECK(message_of_opening(path).empty());
     CHECK(std::distance(fs::directory_iterator(path), {}) == 6);
     CHECK(etc::read_file(path / "last.tmp.abc123/x") == "mine");
@@ -126,7 +126,7 @@ TEST_CASE("weights kept behind a step are not counted among the newest, being wr
   parameters.initialize(1);
   etc::RunRecord record(folder / "run", config, files);
   for (const std::int64_t step : {5, 10, 15}) record.keep(parameters, step, 3);
-  record.keep(parameters, 10, 2);  // of a run that went on from a step before 10
+  record.keep(parameters, 10, 2);  // by a run resumed from a step before 10
   CHECK(fs::exists(folder / "run/kept/step_00000005"));
   CHECK(fs::exists(folder / "run/kept/step_00000010"));
   record.keep(parameters, 15, 2);
@@ -192,7 +192,7 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
   using Steps = std::vector<std::uint64_t>;
   log_steps(0, 1, 300);
   CHECK(etc::test::event_steps(folder.path()).size() == 300);
-  // The process was killed while it wrote a record.
+  // Simulates a process killed while it wrote a record.
   const fs::path first = fs::path(etc::test::events_files(folder.path()).at(0));
   etc::write_file_atomically(first, etc::read_file(first) + std::string("\x20\0\0\0\0\0\0\0xyz", 11));
   log_steps(200, 201, 203);
@@ -201,7 +201,7 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
   for (std::uint64_t step = 1; step <= 205; ++step) expected.push_back(step);
   CHECK(etc::test::event_steps(folder.path()) == expected);
 
-  // A TensorBoard that has read the steps that come again is told to forget them.
+  // A TensorBoard that has read the repeated steps is told to discard them.
   const auto files = etc::test::events_files(folder.path());
   REQUIRE(files.size() == 3);
   const auto events = records_of(etc::read_file(files[1]));
@@ -226,7 +226,7 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
 TEST_CASE("a disk that is full for a moment costs no line of the metrics and no event", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   const fs::path lines = folder / "metrics.jsonl";
-  // The steps of whole lines; no line is a half one.
+  // The steps of the lines, all of which are complete.
   const auto steps_of_lines = [&] {
     std::istringstream stream(etc::read_file(lines));
     std::vector<std::uint64_t> steps;
@@ -245,7 +245,7 @@ TEST_CASE("a disk that is full for a moment costs no line of the metrics and no 
     add(10);
     before = all;
     {
-      const etc::test::FileSizeLimit full(fs::file_size(lines) + 20);  // amid a line
+      const etc::test::FileSizeLimit full(fs::file_size(lines) + 20);  // in the middle of a line
       add(50);
     }
     CHECK(steps_of_lines() == before);
@@ -256,7 +256,7 @@ TEST_CASE("a disk that is full for a moment costs no line of the metrics and no 
     const etc::test::FileSizeLimit full(fs::file_size(lines) + 20);
     add(5);
   }
-  CHECK(steps_of_lines() == all);  // there was room again at the end
+  CHECK(steps_of_lines() == all);  // there was space again at the end
   CHECK(etc::test::event_steps(folder.path()) == all);
 }
 

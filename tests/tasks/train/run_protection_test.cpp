@@ -1,4 +1,4 @@
-// What lies in a run's folder and is not to be lost: the run's own files, and those that somebody else put there.
+// Files in a run's folder that must not be lost: the run's own files, and foreign ones.
 #include <csignal>
 
 #include "etc_core/base/files.h"
@@ -64,7 +64,7 @@ TEST_CASE("no command that reads a run writes over its files", "[tasks]") {
       }
     }
   }
-  // A file of one's own may lie there, and be replaced by the same command.
+  // An output file may be placed there, and be replaced by the same command.
   for (int times = 0; times < 2; ++times) {
     CHECK(place.run({"predict", "--model", run, "--data", place.folder / "train.h5", "--output", run / "mine.json"})
               .code == 0);
@@ -104,7 +104,7 @@ TEST_CASE("a checkpoint larger than files may be is reported, and training goes 
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Place place;
   const etc::test::FileSizeLimit limit(20'000);
-  ::signal(SIGXFSZ, SIG_DFL);  // which the program inherits
+  ::signal(SIGXFSZ, SIG_DFL);  // inherited by the program
   const Result result = place.run(place.training({}, "train.h5", "4"));
   CAPTURE(result.err);
   CHECK(result.code == 1);

@@ -1,4 +1,4 @@
-// What checkpoint `last` remembers of a run, and which runs it lets go on.
+// What checkpoint `last` stores of a run, and which runs may be resumed from it.
 #include "tasks/train/run_state.h"
 
 #include <dlfcn.h>
@@ -95,7 +95,7 @@ TEST_CASE("RAdam goes on with the step its moments are of", "[tasks]") {
   CHECK(values(resumed) == saved);
   step(optimizer, through, 3);
   step(other, resumed, 3);
-  CHECK(values(through) != saved);  // the count of a fresh optimizer would not have made a step
+  CHECK(values(through) != saved);  // the update count of a fresh optimiser would not have made a step
   CHECK(values(resumed) == values(through));
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("a run goes on only with the program and the libraries it was started 
                                  " (another --output starts a run of its own, "
                                  "with --init-from run/last from these weights)"));
   }
-  // One of before this was written down.
+  // An identity of a program that did not record this yet.
   Json older = now;
   older.erase("build");
   CHECK_THAT(refusal(older, now),
@@ -186,7 +186,7 @@ TEST_CASE("a bf16 run does not move between processors with AMX and without", "[
                                                      other + "\", now it is \"" + ours + "\""));
   stored["machine"].erase("bf16 products");
   CHECK_THAT(refusal(stored, now), Catch::Contains("bf16 products: an older program started the run"));
-  // fp32 is the same with and without.
+  // fp32 is the same with and without AMX.
   CHECK(!etc::run_identity(config_of(folder / "train.h5"), {}).at("machine").contains("bf16 products"));
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("where the data lie is no part of a run, and first weights are told ap
   etc::test::write_readable_dataset(folder / "a.h5", 0, 4);
   fs::copy_file(folder / "a.h5", folder / "b.h5");
   CHECK(etc::run_identity(config_of(folder / "a.h5"), {}) == etc::run_identity(config_of(folder / "b.h5"), {}));
-  // An older run says the first weights' place as its command line did.
+  // An older run records the path of the first weights as given on its command line.
   const Json now = etc::run_identity(config_of(folder / "a.h5", {{"init_from", "source/best"}}), {});
   CHECK(now["training"]["init_from"] == (fs::current_path() / "source/best").string());
   Json stored = now;

@@ -1,4 +1,4 @@
-// A small run in a process of its own, and everything of it that must not depend on what happened to that process.
+// A small run in a process of its own, and all its results that must not depend on interruptions of that process.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ inline std::vector<std::string> two_layers(const std::string& hidden_size, const
           "--num-attention-heads", "2",         "--intermediate-size", intermediate_size};
 }
 
-// A run of so many steps that saves after each (or so many), with dropout, residual scores and evaluations; in bf16
-// where it can.
+// A run of `steps` steps that saves after every `save_every` steps, with dropout, residual scores and evaluations; in
+// bf16 if possible.
 inline std::vector<std::string> training_command(const std::filesystem::path& folder, const std::string& run,
                                                  const std::string& steps = "24", const std::string& save_every = "1") {
   std::vector<std::string> words = {program().value(), "train"};
@@ -43,7 +43,7 @@ inline void write_data(const std::filesystem::path& folder) {
   write_readable_dataset(folder / "dev.h5", 500, 10);
 }
 
-// The events of an events file: the data of its records, checksums left out.
+// The events of an events file: the data of its records, without checksums.
 inline std::vector<std::string> events_of(const std::string& bytes) {
   std::vector<std::string> events;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -72,7 +72,7 @@ inline std::vector<std::uint64_t> event_steps(const std::filesystem::path& folde
   for (const auto& file : events_files(folder)) {
     for (const std::string& event : events_of(read_file(file))) {
       std::uint64_t step = 0;
-      std::size_t at = 10;  // behind the time and the step's key
+      std::size_t at = 10;  // after the time and the step's key
       for (int shift = 0;; shift += 7, ++at) {
         step |= std::uint64_t{static_cast<unsigned char>(event.at(at) & 0x7f)} << shift;
         if ((event[at] & 0x80) == 0) break;

@@ -28,17 +28,17 @@ TEST_CASE("a step of one process takes the time of its micro-batches and of the 
 }
 
 TEST_CASE("sending hides behind the last backward pass, but for the bucket that is final last", "[tasks]") {
-  // Two processes, a root each: every bucket takes (1/2)/B + λ there and back.
+  // Two processes with a root each: every bucket takes (1/2)/B + λ in each direction.
   const StepTime two = step_time(kWork, kLink, 2);
   CHECK(two.micro_batches == 4);
   CHECK(two.computing == Approx(4 * 3 + 0.5));
   CHECK(two.sending == Approx(2 * (0.05 + 0.15) + 4 * 1e-3));
-  CHECK(two.waiting == Approx(2 * (0.05 + 1e-3)));  // the rest is shorter than the backward pass
+  CHECK(two.waiting == Approx(2 * (0.05 + 1e-3)));  // the rest is hidden by the backward pass
   CHECK(two.bytes == Approx(400e6));
   StepWork quick = kWork;
   quick.backward = 0.1;
   CHECK(step_time(quick, kLink, 2).waiting == Approx(two.sending - 0.1));
-  // Divided moments: the update, too, is shared, and the weights go back after it.
+  // Sharded moments: the update is shared, too, and the weights are sent back after it.
   StepWork sharded = kWork;
   sharded.shard_moments = true;
   const StepTime divided = step_time(sharded, kLink, 2);
@@ -51,8 +51,9 @@ TEST_CASE("more processes than micro-batches compute no faster, and send more", 
   CHECK(eight.micro_batches == 1);
   CHECK(many.micro_batches == 1);
   CHECK(many.computing == eight.computing);
-  CHECK(many.sending > eight.sending);  // messages of 1,023 others
-  // Three processes of 8 micro-batches have 0-1, 2-4 and 5-7, so 1, 2 and 2 roots: 3 come to a process with three.
+  CHECK(many.sending > eight.sending);  // messages to 1,023 others
+  // Three processes of 8 micro-batches have 0-1, 2-4 and 5-7, so 1, 2 and 2 roots: a process with the most work
+  // receives three.
   CHECK(step_time(kWork, kLink, 3).bytes == Approx((3 + 2) * 400e6 / 3));
 }
 

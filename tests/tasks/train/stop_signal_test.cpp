@@ -1,4 +1,4 @@
-// What ends a run from outside: signals, a terminal that closes, a reader of its messages that is gone.
+// External events that end a run: signals, a closed terminal, a closed pipe of its messages.
 #include "tasks/train/stop_signal.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 using etc::test::Child;
 using namespace std::chrono_literals;
 
-// SIGHUP and SIGPIPE as they were, whatever a test does with them.
+// Restores SIGHUP and SIGPIPE after a test has changed them.
 class SignalsRestored : etc::NotCopied {
  public:
   SignalsRestored() {
@@ -83,7 +83,7 @@ TEST_CASE("SIGHUP that is ignored, as under nohup, stays ignored", "[tasks]") {
   CHECK(ignored(SIGHUP));
 }
 
-// Waits until the run in the folder has made a few steps; false when it has ended before.
+// Waits until the run in the folder has made a few steps; false when it ends earlier.
 template <typename Running>
 bool wait_for_steps(const fs::path& run, Running running) {
   while (running()) {
@@ -99,7 +99,7 @@ std::int64_t saved_step(const fs::path& run) {
   return fs::exists(run / "last") ? etc::read_run_progress(run / "last").step : 0;
 }
 
-// A run that saves only when it is told to stop.
+// A run that saves only when it is stopped.
 std::vector<std::string> unsaved_run(const fs::path& folder, const std::string& name) {
   etc::test::write_data(folder);
   return etc::test::training_command(folder, name, "1000000", "1000000");
@@ -130,13 +130,13 @@ TEST_CASE("a run whose terminal closes is saved", "[tasks]") {
   int status = 0;
   bool ended = false;
   CHECK(wait_for_steps(folder / "run", [&] {
-    char unread[4096];  // a terminal that nobody reads would stop the run
+    char unread[4096];  // a terminal with a full buffer would block the run
     ::fcntl(master, F_SETFL, O_NONBLOCK);
     while (::read(master, unread, sizeof unread) > 0) {
     }
     return !(ended = ::waitpid(child, &status, WNOHANG) == child);
   }));
-  ::close(master);  // the terminal's window is closed
+  ::close(master);  // simulates closing the terminal window
   if (!ended) ::waitpid(child, &status, 0);
   CAPTURE(status);
   CHECK(WIFEXITED(status));
@@ -170,7 +170,8 @@ TEST_CASE("a run goes on when nobody reads its messages any more", "[tasks]") {
   CHECK(saved_step(folder / "run") == 24);
 }
 
-// oneDNN keeps the stack register on the heap while it multiplies: a handler on the thread's own stack would write there.
+// oneDNN keeps the stack pointer register on the heap while it multiplies: a handler on the thread's own stack would
+// write there.
 TEST_CASE("thousands of signals during products change neither their numbers nor the heap", "[tasks]") {
   const SignalsRestored restored;
   ::signal(SIGHUP, SIG_DFL);
@@ -203,7 +204,7 @@ TEST_CASE("thousands of signals during products change neither their numbers nor
   std::int64_t sent = 0;
   std::thread sender;
   {
-    const etc::SignalsBlocked blocked;  // of the sender
+    const etc::SignalsBlocked blocked;  // in the sending thread
     sender = std::thread([&, to = ::pthread_self()] {
       for (; !done; ++sent) {
         ::pthread_kill(to, SIGHUP);

@@ -1,4 +1,4 @@
-// The loop: what it computes must not depend on how it is cut into micro-batches, threads or processes.
+// The training loop: its results must not depend on the division into micro-batches, threads or processes.
 #include "tasks/train/trainer.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string message_of(const etc::RunConfig& config, const fs::path& output) {
   return "";
 }
 
-// The first moments a run ended with, all tensors one after the other: after one step 0.1 times the clipped gradient.
+// The first moments at the end of a run, all tensors concatenated: after one step 0.1 times the clipped gradient.
 std::vector<float> moments_of(const fs::path& run) {
   const etc::TensorFileReader state(run / "last/state.safetensors");
   std::vector<float> all;
@@ -70,13 +70,13 @@ std::vector<float> moments_of(const fs::path& run) {
 TEST_CASE("accumulating micro-batches equals one big batch", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
-  // Dropout acts: its numbers belong to the sample, not to the micro-batch.
+  // Dropout is active: its random numbers depend on the sample, not on the micro-batch.
   Json changes = {{"model", {{"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.1}}},
                   {"training", {{"steps", 1}, {"clip_norm", 0}}}};
   etc::train(config_for(folder / "train.h5", changes), folder / "whole");
   const std::vector<float> whole = moments_of(folder / "whole");
-  // Gradients are measured against the largest of all: those that are zero in exact arithmetic (key biases, which
-  // shift a whole row) hold rounding noise of the others.
+  // Gradients are compared relative to the largest of all: those that are zero in exact arithmetic (key biases, which
+  // shift a whole row) contain rounding noise of the others.
   const float scale =
       *std::max_element(whole.begin(), whole.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
   for (const int tokens : {30, 60, 100}) {
@@ -202,7 +202,7 @@ TEST_CASE("a tiny model learns in bf16 what it learns in fp32, and the run stays
   CHECK(rounded != exact);
   for (std::size_t step = 0; step < 5; ++step) CHECK(rounded[step] == Approx(exact[step]).epsilon(0.01));
 
-  CHECK(etc::train(config_in("auto"), folder / "bf16").step == 30);  // keeps what the run began with
+  CHECK(etc::train(config_in("auto"), folder / "bf16").step == 30);  // keeps the type that the run was started with
   CHECK(etc::read_json_file(folder / "bf16" / "config.json")["training"]["compute"] == "bf16");
   CHECK(message_of(config_in("fp32"), folder / "bf16")
             .find("cannot be resumed: training.compute: the run was started with \"bf16\", now it is \"fp32\"") !=
@@ -300,7 +300,7 @@ TEST_CASE("a run goes on with more steps and says what became of its rates", "[t
 TEST_CASE("a run saves every so many steps or after so much time", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
-  // Diverges behind the first step: what is there then was saved on the way.
+  // Diverges after the first step: the files present then were saved before.
   const auto saves = [&](const Json& every, const std::string& run) {
     const auto config = config_for(
         folder / "train.h5",
@@ -332,7 +332,7 @@ TEST_CASE("data that do not fit are refused before the run's folder exists", "[t
   CHECK(message_of(config_for(folder / "train.h5", training({{"steps", 0}, {"epochs", 0.1}})), run)
             .find("is less than one step") != std::string::npos);
   CHECK(!fs::exists(run));
-  // Token ids beyond the model's vocabulary show when they are met.
+  // Token ids beyond the model's vocabulary are detected when they are read.
   CHECK(message_of(config_for(folder / "train.h5", {{"model", {{"vocab_size", 20}}}}), run)
             .find("long_token_ids: expected token ids below vocab_size=20") != std::string::npos);
 }
@@ -341,7 +341,7 @@ TEST_CASE("a run starts from another checkpoint's weights", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
   etc::train(config_for(folder / "train.h5"), folder / "source");
-  // One step whose rate is 0 (all of it warm-up): the weights afterwards are those of the start.
+  // One step with rate 0 (all of it warm-up): the weights afterwards are the initial ones.
   const auto from = [&](const Json& task) {
     return config_for(
         folder / "train.h5",
@@ -389,7 +389,7 @@ TEST_CASE("a loss that is not finite stops the run and names the first bad opera
 TEST_CASE("weights that are not finite become no checkpoint", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
-  // Loss and gradient of the first step are numbers; the update is none.
+  // Loss and gradient of the first step are finite; the update is not.
   const Json steps = {{"learning_rate", 1e300}, {"steps", 50}, {"warmup_proportion", 0}};
   for (const Json& more :
        {Json{{"save_every", 1}}, Json{{"keep_every", 1}, {"keep_last", 2}}, Json{{"eval_every", 1}}}) {
@@ -424,7 +424,7 @@ TEST_CASE("evaluations that are no better are counted from the last one that was
     if (entry.at("kind") == "eval") accuracies.push_back(entry.at("accuracy"));
   }
   REQUIRE(accuracies.size() == 40);
-  // The evaluation at which a run stops; consecutive: the count begins anew at every best one.
+  // The evaluation at which a run stops; consecutive: the count restarts at every best one.
   const auto stop = [&](std::int64_t patience, bool consecutive) {
     double best = -1;
     std::int64_t stale = 0, step = 0;
@@ -446,7 +446,7 @@ TEST_CASE("evaluations that are no better are counted from the last one that was
 TEST_CASE("a run stops early when evaluations get no better", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
-  // A rate of 0 learns nothing: the first evaluation is the best, two more are worth nothing.
+  // A rate of 0 learns nothing: the first evaluation is the best, and two more do not improve it.
   const auto config =
       config_for(folder / "train.h5",
                  {{"data", {{"eval", {(folder / "train.h5").string()}}}},

@@ -35,7 +35,7 @@ struct Reader {
     field = found->get<bool>();
     return true;
   }
-  // A switch that makes the model compute something else.
+  // Refuses a switch that changes the model's computation.
   void refuse(const char* key, const char* why) const {
     bool on = false;
     flag(key, on);
@@ -49,7 +49,7 @@ struct Reader {
   }
 };
 
-// Throws UsageError where a key says that the model computes what no BERT does.
+// Throws UsageError when a key selects a computation that no BERT has.
 void refuse_others(const Reader& reader, const BertConfig& config) {
   reader.refuse("is_decoder", "tokens of a decoder do not see those behind them");
   reader.refuse("add_cross_attention", "attention to the states of another encoder has no place here");
@@ -84,7 +84,7 @@ void read_padding(const Reader& reader, BertConfig& config) {
   }
 }
 
-// Of a BigBird, whose library reads texts of up to so many tokens as a BERT does.
+// For a BigBird: the number of tokens up to which its library computes the same as a BERT.
 std::int64_t block_sparse_beyond(const Reader& reader) {
   const auto type = reader.json.find("model_type");
   std::string attention = type != reader.json.end() && *type == "big_bird" ? "block_sparse" : "original_full";

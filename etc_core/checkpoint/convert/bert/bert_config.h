@@ -1,5 +1,4 @@
-// The configuration of a BERT or RoBERTa checkpoint (bert_config.json, config.json), and the ETC configuration that
-// takes its weights.
+// The configuration of a BERT or RoBERTa checkpoint (bert_config.json, config.json), and the ETC configuration for it.
 #pragma once
 
 #include <cstdint>
@@ -27,37 +26,37 @@ struct BertConfig {
   std::int64_t max_position_embeddings = 512;
   std::int64_t type_vocab_size = 16;
   double layer_norm_eps = 1e-12;
-  bool use_residual_attention = false;  // RealFormer: also where only use_running_mean is said (etc-core 9.1)
+  bool use_residual_attention = false;  // RealFormer: also if only use_running_mean is given (etc-core 9.1)
   bool use_running_mean = false;
-  std::int64_t pad_token_id = 1;         // read of a RoBERTa alone
-  std::int64_t block_sparse_beyond = 0;  // BigBird reads longer texts with a pattern of blocks; 0: any text as a whole
+  std::int64_t pad_token_id = 1;         // read only for a RoBERTa
+  std::int64_t block_sparse_beyond = 0;  // BigBird: longer texts get block-sparse attention; 0: always full attention
 
-  // The first row of the position table that a token can have: RoBERTa counts from its padding id on.
+  // The first row of the position table that a token can have: RoBERTa counts from its padding id + 1.
   std::int64_t first_position(BertKind kind) const { return kind == BertKind::roberta ? pad_token_id + 1 : 0; }
 };
 
-// Other keys are ignored: these files are full of them. Throws UsageError naming key and what is wrong with it, also
-// where it makes the model compute something else (is_decoder, rescale_embeddings, …). Which model it is: model_type.h.
+// Other keys are ignored, because these files have many. Throws UsageError naming the key and the problem, also for
+// keys that change the computation (is_decoder, rescale_embeddings, …). model_type.h checks the type of the model.
 BertConfig bert_config_from_json(const Json& json, const std::string& where, BertKind kind = BertKind::bert);
 
-// Sets what a BERT says and any encoder has: vocabulary, sizes, activation, dropouts, running scores.
+// Copies the fields that every encoder has: vocabulary, sizes, activation, dropouts, running scores.
 void take_common_fields(const BertConfig& bert, EncoderConfig& config);
 
-// An ETC configuration of the same sizes. What BERT does not decide (radius, distances, sharing) is that of the preset
-// with its hidden size and layers, else of "base".
+// An ETC configuration of the same sizes. Fields without a counterpart in BERT (radius, distances, sharing) come from
+// the preset with the same hidden size and layers, else from "base".
 //   exact   absolute positions, and a window that covers every input BERT can read
 EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact);
 
-// Whether the source's "gelu" is the erf form: that of PyTorch's library, whose names have dots. TensorFlow's is tanh's.
+// Whether the source's "gelu" is the erf form, as in PyTorch's library, whose names have dots. TensorFlow uses tanh.
 bool has_erf_gelu(const TensorSource& source, const BertConfig& bert);
 
-// What the source computes otherwise than a model here with its weights, for reports.
+// Differences between the source's computation and that of a converted model with its weights, for reports.
 std::vector<std::string> differences(const TensorSource& source, const BertConfig& bert);
 
-// Of a BigBird: up to which length it computes what a BERT does, for reports; "" where it always does.
+// For a BigBird: the length up to which it computes the same as a BERT, for reports; "" if it always does.
 std::string block_sparse_note(const BertConfig& bert);
 
-// The activation's name in a configuration of ours. Throws UsageError when there is none.
+// The activation's name in this program's configuration. Throws UsageError when there is none.
 std::string etc_activation(const std::string& bert_activation, const std::string& where);
 
 }  // namespace etc::convert

@@ -11,7 +11,7 @@ namespace etc::convert {
 
 namespace {
 
-// PyTorch names of the heads, and those that do not follow the rule.
+// PyTorch names of the heads, and other names that do not follow the rule.
 struct Translation {
   std::string_view stored, name;
 };
@@ -34,7 +34,7 @@ bool starts_dotted(std::string_view name) {
   return false;
 }
 
-// The name behind that of the model, which a model saved without its heads has not.
+// The name without the model's prefix, which is missing in models saved without their heads.
 std::string_view without_model(std::string_view dotted) {
   for (const std::string_view prefix : {"bert.", "roberta.", "electra."}) {
     if (dotted.starts_with(prefix)) return dotted.substr(prefix.size());
@@ -123,7 +123,7 @@ BertName hub_name(std::string_view name) {
 }
 
 void transpose(const float* x, std::int64_t rows, std::int64_t cols, float* y) {
-  constexpr std::int64_t kTile = 32;  // both matrices in the cache, whichever is walked across its rows
+  constexpr std::int64_t kTile = 32;  // tiles of both matrices stay in the cache, although one is read across its rows
   for (std::int64_t i0 = 0; i0 < rows; i0 += kTile) {
     for (std::int64_t j0 = 0; j0 < cols; j0 += kTile) {
       for (std::int64_t j = j0; j < std::min(cols, j0 + kTile); ++j) {
@@ -159,7 +159,7 @@ std::string why_left_out(std::string_view stored, bool exact) {
 bool is_bert_encoder(std::string_view stored) {
   const bool slashed = stored.find('/') != std::string_view::npos;
   const std::string_view rest = slashed ? stored : without_model(stored);
-  // "embeddings_project." is ELECTRA's.
+  // "embeddings_project." is a name of ELECTRA.
   return slashed ? rest.starts_with("bert/embeddings") || rest.starts_with("bert/encoder")
                  : rest.starts_with("embeddings") || rest.starts_with("encoder.");
 }

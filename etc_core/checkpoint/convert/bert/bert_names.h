@@ -1,4 +1,4 @@
-// Names of BERT's variables: TensorFlow's are the ones we speak of (etc-core 12.3), PyTorch's are translated.
+// Names of BERT's variables: TensorFlow's names are used internally (etc-core 12.3), PyTorch's are translated.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct BertName {
 //   "cls.…" → cls/… names with slashes stay
 BertName bert_name(std::string_view stored);
 
-// The variables of a source by their TensorFlow names; what is none of BERT's is left out. Throws Error when two
+// The variables of a source by their TensorFlow names; tensors that are not BERT's are left out. Throws Error when two
 // stored names mean the same variable.
 struct BertVariable {
   std::string stored;
@@ -31,20 +31,20 @@ struct BertVariable {
 using BertVariables = std::map<std::string, BertVariable, std::less<>>;
 BertVariables bert_variables(const TensorSource& source);
 
-// The way back: the name in PyTorch of a variable by its TensorFlow name, without "bert." before it; transposed: it is
-// stored [out, in] there. Empty: no variable of BERT.
+// The reverse: PyTorch's name for a TensorFlow name, without the prefix "bert."; transposed: PyTorch stores it as
+// [out, in]. Empty: no variable of BERT.
 BertName hub_name(std::string_view name);
 
-// The numbers of a variable, [in, out]; `out` holds as many.
+// Reads the numbers of a variable as [in, out]; `out` must have room for them.
 void read_variable(const TensorSource& source, const BertVariable& variable, float* out);
 
 // y [cols, rows] = xᵀ.   x [rows, cols]
 void transpose(const float* x, std::int64_t rows, std::int64_t cols, float* y);
 
-// Why a variable has no place in ETC, for the report; kUnknownTensor: no reason is known.
+// The reason why a variable has no counterpart in ETC, for the report; kUnknownTensor: no reason is known.
 std::string why_left_out(std::string_view stored, bool exact);
 
-// Whether a variable belongs to the embeddings or the layers by its name, known or not: "encoder.layer.0.….lora_A".
+// Whether a variable, even an unknown one, belongs to the embeddings or layers by its name: "encoder.layer.0.….lora_A".
 bool is_bert_encoder(std::string_view stored);
 
 }  // namespace etc::convert

@@ -1,4 +1,4 @@
-// BERT and RoBERTa as dense encoders, which compute what they compute, and a dense encoder as a BERT.
+// Converts BERT and RoBERTa to dense encoders with the same results, and a dense encoder to a BERT.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,21 @@
 
 namespace etc::convert {
 
-// The dense encoder of the same sizes as TensorFlow computes it (gelu by tanh): Post-LN, absolute positions, with running scores where BERT has them.
+// The dense encoder of the same sizes as TensorFlow computes it (gelu by tanh): Post-LN, absolute positions, with
+// running scores where BERT has them.
 DenseConfig dense_config_for(const BertConfig& bert);
 
-// A BERT or RoBERTa for read_foreign. Its parameters have the names of BERT's variables; kernels of PyTorch are
-// transposed; RoBERTa's positions count from their first row that a token can have. Behind the encoder there are the
+// A BERT or RoBERTa for read_foreign. Its parameters have the names of BERT's variables; PyTorch's kernels are
+// transposed; RoBERTa's position table starts with the first row that a token can have. The encoder is followed by the
 // pooler, and the masked-language-model and next-sentence heads. Gelu is the form that the source's library computes.
 ForeignEncoder bert_encoder(const BertConfig& bert, BertKind kind, const TensorSource& source);
 
-// Writes the model directory of a dense encoder as a BERT for PyTorch's libraries into a fresh or empty folder:
-// model.safetensors under their names (kernels [out, in]), BERT's config.json, and the vocabulary that the model keeps.
-// The names are those of BertModel, or with heads, which stand beside it, those of BertForPreTraining. What is no BERT's
-// (other tasks' heads) is left out and said. Running scores are said in config.json, as RealFormer's own say them.
-// Throws UsageError naming the fields in which the encoder is no BERT, Error on a damaged file. Returns lines for
-// people. `written`: as export_model.
+// Writes the model directory of a dense encoder as a BERT for PyTorch's libraries into a new or empty folder:
+// model.safetensors with PyTorch's names (kernels [out, in]), BERT's config.json, and the model's vocabulary. The names
+// are those of BertModel, or of BertForPreTraining if there are heads. Tensors that do not belong to a BERT (other
+// tasks' heads) are left out and reported. Running scores are given in config.json in the same way as by RealFormer.
+// Throws UsageError naming the fields in which the encoder differs from a BERT, Error on a damaged file. Returns
+// message lines. `written`: as for export_model.
 std::string write_bert(const std::filesystem::path& model, const std::filesystem::path& output,
                        const std::function<void(std::int64_t tensors)>& written = {});
 

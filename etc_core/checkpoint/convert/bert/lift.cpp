@@ -24,7 +24,7 @@ const std::string kTypes = "bert/embeddings/token_type_embeddings";
 const std::string kPositions = "bert/embeddings/position_embeddings";
 const std::string kMlmBias = "cls/predictions/output_bias";
 
-// Ends of parameter names and what they take. "{}" is the layer.
+// Parts of parameter names and the variables they are copied from. "{}" is the layer.
 struct Rule {
   std::string_view part, from;
 };
@@ -48,7 +48,7 @@ constexpr std::array<Rule, 17> kRules = {{
     {"/layer_norm/", "{}output/LayerNorm/"},
 }};
 
-// The number behind "fused_att_layer_" or "feed_forward_layer_".
+// The number after "fused_att_layer_" or "feed_forward_layer_".
 std::string layer_of(std::string_view parameter) {
   for (const std::string_view before : {"/fused_att_layer_", "feed_forward_layer_"}) {
     const std::size_t found = parameter.find(before);
@@ -62,7 +62,7 @@ std::string layer_of(std::string_view parameter) {
 // What happens to one parameter.
 struct Step {
   enum class Kind { copy, tokens, segments, positions, mlm_bias, fresh } kind = Kind::copy;
-  std::string variable;  // of BERT; empty: fresh
+  std::string variable;  // of BERT; empty: the parameter is initialised
 };
 
 Step step_of(const std::string& parameter, const LiftOptions& options) {
@@ -112,7 +112,7 @@ class Lift {
 
   const BertVariables& variables() const { return variables_; }
 
-  // Throws unless the variable of this step is there, with the shape the parameter needs.
+  // Describes what is wrong with the variable of this step (missing, or another shape than needed); "" if nothing.
   std::string fault(const Parameter& parameter, const Step& step) const {
     if (step.kind == Step::Kind::fresh) return "";
     const auto found = variables_.find(step.variable);
@@ -126,7 +126,7 @@ class Lift {
     return fmt::format("{}: {}", found->second.stored, tensor.mismatch(expected));
   }
 
-  // Throws Error naming everything that is wrong with the source; position_mean reads the position table, too.
+  // Throws Error naming everything that is wrong with the source; position_mean also needs the position table.
   void require_match(const ParameterSet& parameters, const std::vector<Step>& steps) const {
     std::vector<std::string> faults;
     for (std::size_t i = 0; i < steps.size(); ++i) faults.push_back(fault(*parameters.all()[i], steps[i]));
@@ -180,7 +180,7 @@ class Lift {
     require_finite(source_.where(), parameter);
   }
 
-  // Where the numbers come from, for the report; empty: fresh.
+  // The origin of the numbers, for the report; empty: initialised.
   std::string origin(const Parameter& parameter, const Step& step) const {
     if (step.kind == Step::Kind::fresh) return "";
     const BertVariable& variable = variables_.at(step.variable);
@@ -203,7 +203,7 @@ class Lift {
   }
 
  private:
-  // The encoder's tensors without a parameter that there is no reason to leave out.
+  // The encoder's tensors without a parameter and without a known reason to be left out.
   std::vector<std::string> unplaced(const std::set<std::string, std::less<>>& used) const {
     std::vector<std::string> names;
     for (const auto& [stored, tensor] : source_.tensors()) {
@@ -234,7 +234,7 @@ class Lift {
 
   void copy(const std::string& name, float* out) const { read_variable(source_, variables_.at(name), out); }
 
-  // Rows of the token table, or numbers of the output bias, in the order of the target vocabulary.
+  // Copies rows of the token table, or numbers of the output bias, in the order of the target vocabulary.
   void copy_rows(Parameter& parameter, const std::string& variable) const {
     if (vocabulary_ == nullptr) return copy(variable, parameter.allocate().data());
     if (vocabulary_->unmatched_targets > 0) initialize_parameter(parameter, options_.seed);

@@ -38,7 +38,7 @@ std::vector<std::string> read_json_rows(const std::filesystem::path& file, std::
   if (!json.is_object()) fail(file.string(), "expected an object of pieces and rows");
   std::vector<std::string> pieces;
   std::vector<bool> taken;
-  // Rows without a piece are few; a number far beyond the pieces would ask for memory that the file does not back.
+  // Few rows have no piece. A row far beyond the number of pieces would need memory out of proportion to the file.
   const std::size_t most = 2 * json.size() + 1000;
   for (const auto& [piece, row] : json.items()) {
     if (!row.is_number_integer() || row < 0 || row >= rows) {
@@ -64,8 +64,8 @@ std::string with_sentencepiece_blanks(std::string piece) {
   return piece;
 }
 
-// A role, the piece that has it in RoBERTa, and what it may be called in a SentencePiece model for ETC: by its name, or
-// by the placeholder that the published pipelines use (HotpotQA <unused_39>, NQ <unused_63> and <unused_2>).
+// A special token: its piece in RoBERTa, and its possible pieces in a SentencePiece model for ETC, by name or by the
+// placeholder that the published pipelines use (HotpotQA <unused_39>, NQ <unused_63> and <unused_2>).
 struct Role {
   const char* source;
   std::vector<const char*> targets;

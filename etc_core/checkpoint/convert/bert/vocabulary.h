@@ -1,5 +1,5 @@
-// Which row of a BERT or RoBERTa token table becomes which row of the ETC token table (pretraining 3.3): matched by the
-// spelling of the piece, never by its number, which would scramble the embeddings without any error.
+// Maps rows of a BERT or RoBERTa token table to rows of the ETC token table (pretraining 3.3). Pieces are matched by
+// spelling, never by row number, which would scramble the embeddings without any error.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace etc::convert {
 
-// Piece of every row of the source's token table.
+// Reads the piece of every row of the source's token table.
 //   vocab.txt    BERT: one piece per line
 //   vocab.json   RoBERTa: {piece: row}, in the byte-level alphabet
-// Rows behind the last piece are left out. Throws Error naming the file: not valid JSON, a piece or a row twice, a row
-// beyond `rows` or far beyond the number of pieces.
+// Rows after the last piece are left out. Throws Error naming the file when it is not valid JSON, has a piece or a row
+// twice, or a row beyond `rows` or far beyond the number of pieces.
 std::vector<std::string> read_source_vocabulary(const std::filesystem::path& file, std::int64_t rows);
 
-// The row of a piece in the target vocabulary; none: it is not there.
+// The row of a piece in the target vocabulary; nullopt: not found.
 using FindPiece = std::function<std::optional<std::int64_t>(const std::string& piece)>;
 
 struct VocabularyMatch {
-  std::vector<std::int64_t> source_rows;  // [V]; -1: no piece of the source, initialise
+  std::vector<std::int64_t> source_rows;  // [V]; -1: not in the source, to be initialised
   std::int64_t unmatched_targets = 0;
   std::vector<std::string> unmatched_sources;
-  std::vector<std::string> specials;  // "[CLS] from <s>", …: the pieces with a role
+  std::vector<std::string> specials;  // matches of special tokens: "[CLS] from <s>", …
 };
 
-// Rules: RoBERTa's pieces are looked up with U+0120, its blank, replaced by "▁", SentencePiece's; [CLS], [SEP], [MASK]
-//   and their stand-ins in the published ETC models take <s>, </s>, <mask>.
+// Rules: in RoBERTa's pieces, its blank U+0120 is replaced by SentencePiece's "▁" before the look-up; [CLS], [SEP],
+//   [MASK] and their substitutes in the published ETC models take the rows of <s>, </s>, <mask>.
 VocabularyMatch match_vocabularies(const std::vector<std::string>& source, BertKind kind, std::int64_t targets,
                                    const FindPiece& find_target);
 

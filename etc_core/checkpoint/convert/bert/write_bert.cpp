@@ -1,4 +1,4 @@
-// A dense encoder as a BERT for others: dense_bert.h says what.
+// Writes a dense encoder as a BERT for other programs; see dense_bert.h.
 #include <vector>
 
 #include "etc_core/base/atomic_folder.h"
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The configuration, if the encoder computes what a BERT of some sizes does.
+// The configuration of the encoder; throws unless the encoder is equivalent to a BERT.
 DenseConfig bert_like(const fs::path& model) {
   const ModelConfig config = read_encoder_config(model);
   const auto* const dense = dynamic_cast<const DenseConfig*>(&*config);
@@ -44,7 +44,7 @@ DenseConfig bert_like(const fs::path& model) {
   return *dense;
 }
 
-// "gelu" is the erf form there.
+// In `transformers`, "gelu" is the erf form.
 std::string hub_activation_name(const std::string& activation) {
   if (activation == "gelu") return "gelu_new";
   return activation == "gelu_erf" ? "gelu" : activation;
@@ -80,7 +80,7 @@ Tensor transposed(const Tensor& x) {
   return y;
 }
 
-// What became of the model's tensors.
+// The model's tensors: those to write, and names of those left out.
 struct Tensors {
   TensorFileWriter writer;
   std::int64_t count = 0;

@@ -1,4 +1,4 @@
-// The families of foreign_encoder.h, each in a file of its own.
+// The families of foreign_encoder.h; each is implemented in a separate file.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ ForeignEncoder nezha_encoder(const Json& json, const std::string& where, const T
 ForeignEncoder xlnet_encoder(const Json& json, const std::string& where);
 ForeignEncoder t5_encoder(const Json& json, const std::string& where, const TensorSource& source);
 
-// The layer of a name that goes on after prefix with a number and a dot: "layer.7.ff.bias" → 7, and rest "ff.bias". -1:
-// the name is no such.
+// The layer in a name of the form prefix, number, dot, rest: "layer.7.ff.bias" → 7, and rest "ff.bias". -1: the name
+// does not have this form.
 std::int64_t numbered(std::string_view name, std::string_view prefix, std::string_view& rest);
 
 // "bert/encoder/layer_7/"
 std::string dense_layer(std::int64_t layer);
 
-// A dense encoder's name of an activation of `transformers`, whose gelu is the erf form. Throws UsageError naming the
-// key where a dense encoder has none.
+// The dense encoder's name for an activation of `transformers`, whose gelu is the erf form. Throws UsageError naming
+// the key when a dense encoder does not have it.
 std::string hub_activation(const std::string& name, const std::string& where, const std::string& key);
 
 }  // namespace etc::convert

@@ -40,7 +40,7 @@ Places places_of(const TensorSource& source, const ForeignEncoder& foreign) {
   return places;
 }
 
-// The shape in which the source should have a parameter.
+// The expected shape of a parameter in the source.
 Shape stored_shape(const Shape& own, const StoredPlace& place, const DenseConfig& config) {
   const std::int64_t heads = config.num_attention_heads, size = config.head_size();
   Shape shape = own;
@@ -66,7 +66,7 @@ std::string why_left_out(const TensorSource& source, const ForeignEncoder& forei
   return is_beside_another(source, stored) ? kOptimiserSlot : foreign.why_left_out(stored);
 }
 
-// The source's tensors that parameters take.
+// The source's tensors that are used for parameters.
 std::set<std::string> used_tensors(const Places& places, const ParameterSet& parameters) {
   std::set<std::string> used;
   for (const auto& parameter : parameters.all()) {
@@ -75,8 +75,8 @@ std::set<std::string> used_tensors(const Places& places, const ParameterSet& par
   return used;
 }
 
-// The encoder's tensors that no parameter takes though nothing says why: without them the model would compute something
-// else.
+// The encoder's tensors that have no parameter and no known reason to be left out: without them the model would compute
+// something else.
 std::vector<std::string> unplaced(const TensorSource& source, const ForeignEncoder& foreign,
                                   const std::set<std::string>& used) {
   std::vector<std::string> names;
@@ -152,7 +152,7 @@ ConversionReport report_of(const TensorSource& source, const ForeignEncoder& for
   return report;
 }
 
-// What stands behind the encoder keeps the shape it has.
+// Adds the parameters after the encoder (pooler, heads) with the shapes they have in the source.
 void add_behind(const TensorSource& source, const Places& places, bool keep_heads, ParameterSet& parameters) {
   for (const auto& [name, found] : places) {
     if (!name.starts_with("bert/pooler/") && !(keep_heads && name.starts_with("cls/"))) continue;

@@ -29,7 +29,7 @@ const FieldList<NezhaConfig>& fields() {
   return kFields;
 }
 
-// As BERT has it.
+// The name without the prefix, as in BERT.
 std::string_view without_prefix(std::string_view stored) {
   return stored.starts_with(kPrefix) ? stored.substr(kPrefix.size()) : stored;
 }

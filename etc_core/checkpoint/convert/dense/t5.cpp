@@ -123,7 +123,7 @@ ForeignEncoder t5_encoder(const Json& json, const std::string& where, const Tens
                own.feed_forward_proj);
   }
   ForeignEncoder foreign{"T5 encoder", dense_config(own, where), {}, place, is_zero, why_left_out, is_encoder};
-  if (!source.tensors().contains("shared.weight")) {  // an encoder saved alone may name its table otherwise
+  if (!source.tensors().contains("shared.weight")) {  // a separately saved encoder may use another name for its table
     foreign.place = [](std::string_view stored) {
       return place(stored == "encoder.embed_tokens.weight" ? "shared.weight" : stored);
     };

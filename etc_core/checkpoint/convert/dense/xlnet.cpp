@@ -1,11 +1,11 @@
-// XLNet (Yang et al. 2019) as it reads one text, without permutations and memory: a post-norm encoder with
-// Transformer-XL's distances in both directions.
+// XLNet (Yang et al. 2019) for a single text, without permutations and memory: a post-norm encoder with
+// Transformer-XL's relative distances in both directions.
 //
 //   rel_attn.q, k, v, r [H, N, D]   kernels of queries, keys, values and of the sinusoids     no biases
 //   rel_attn.o [H, N, D]            the output projection
 //   r_w_bias, r_r_bias [N, D]       u: the queries' bias for keys; v: that for distances
-//   r_s_bias, seg_embed             scores of segments: within one segment the same for all keys of a query, so that
-//                                   they change nothing; two segments are refused by a table of one row
+//   r_s_bias, seg_embed             scores of segments: equal for all keys of a query within one segment, so that they
+//                                   have no effect; the segment table has one row, so that two segments are refused
 #include <map>
 
 #include "etc_core/base/error.h"

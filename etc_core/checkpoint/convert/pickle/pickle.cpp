@@ -15,7 +15,7 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kMaxValues = 500'000;
 constexpr std::size_t kMaxRank = 64;  // PyTorch's own limit
-// Of all copies together: a few bytes of a program may copy what is remembered over and over.
+// Limits for all copies together, because a few bytes of a program can copy memoised values many times.
 constexpr std::size_t kMaxCopiedItems = 8 * kMaxValues, kMaxCopiedBytes = 16 * kMaxPickleBytes;
 
 const std::string kOrderedDict = "collections.OrderedDict";
@@ -124,7 +124,7 @@ class PickleMachine::Program {
     push(value);
   }
 
-  // ---- Stack. ---- A mark is a floor: what lies below it cannot be taken before the mark is.
+  // ---- Stack. ---- Values below a mark cannot be popped before the mark.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   PickleValue* pop() {
     if (stack_.size() <= floor()) refuse("the stack is empty");
@@ -189,7 +189,7 @@ class PickleMachine::Program {
     push(value);
   }
 
-  // ---- What the allowed names stand for. ----
+  // ---- Values of the allowed names. ----
   const PickleValue& argument(const PickleValue& arguments, std::size_t i, Kind kind) const {
     if (i >= arguments.items.size()) refuse("argument {} is missing", i);
     if (arguments.items[i]->kind != kind) {
@@ -229,7 +229,7 @@ class PickleMachine::Program {
     }
   }
 
-  // What a storage or a tensor takes beside its value.
+  // Counts the memory that a storage or a tensor takes besides its value.
   void charge(const TensorView& view) {
     copied_bytes_ += view.storage.size() + (view.shape.size() + view.strides.size()) * sizeof(std::int64_t);
     if (copied_bytes_ > kMaxCopiedBytes) refuse("more than {} bytes of storages' names and sizes", kMaxCopiedBytes);

@@ -1,8 +1,8 @@
 // Python's pickle format, as far as the state dictionaries of PyTorch use it.
 //
-// A pickle is a program for a stack machine that can call anything in Python. This machine calls nothing: it knows the
-// operations that build plain data (protocol 2), and of all global names only those below, each of which stands for
-// data. Everything else is refused by its name.
+// A pickle is a program for a stack machine that can call anything in Python. This machine calls nothing: it supports
+// the operations that build plain data (protocol 2), and only the global names below, each of which stands for data.
+// Everything else is refused, naming it.
 //   collections.OrderedDict            an ordinary dictionary
 //   torch.<Type>Storage                a type of numbers
 //   torch._utils._rebuild_tensor_v2    a view of a storage: storage, offset, sizes, strides
@@ -20,7 +20,7 @@
 
 namespace etc::convert {
 
-// Where a tensor's numbers are: `view_offset` and strides count elements, the storage is named by its key.
+// The location of a tensor's numbers: `view_offset` and strides count elements, `storage` is the storage's key.
 struct TensorView {
   StoredDtype dtype = StoredDtype::f32;
   std::string storage;
@@ -32,8 +32,8 @@ struct TensorView {
 
 inline constexpr std::size_t kMaxPickleBytes = 4 << 20;
 
-// One value; what a real number is does not matter to anyone. Containers hold other values by pointer; all live in the
-// machine, so a loop of references does no harm.
+// One value; the value of a real number is not kept, because it is not needed. Containers hold other values by pointer;
+// the machine owns all values, so cyclic references are harmless.
 struct PickleValue {
   enum class Kind { none, boolean, integer, real, text, tuple, list, dictionary, global, storage, tensor };
   Kind kind = Kind::none;
@@ -46,12 +46,12 @@ struct PickleValue {
 class PickleMachine {
  public:
   // Runs one pickle at the front of `bytes`. The result lives as long as the machine.
-  // Rules: at most 4 MB of program and 500,000 values (a tensor needs about 150 bytes and 15 values), 4,000,000 items of
-  // lists and dictionaries, and 64 MB of storages' names and tensors' sizes. Throws Error
+  // Rules: at most 4 MB of program and 500,000 values (a tensor needs about 150 bytes and 15 values), 4,000,000 items
+  // of lists and dictionaries, and 64 MB of storages' names and tensors' sizes. Throws Error
   //   "<where>: …" naming operation or global, and the byte.
   const PickleValue& run(std::string_view bytes, const std::string& where);
 
-  // How many bytes the last pickle had.
+  // The number of bytes of the last pickle.
   std::size_t consumed() const { return consumed_; }
 
  private:

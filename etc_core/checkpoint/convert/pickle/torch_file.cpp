@@ -15,7 +15,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 constexpr std::string_view kZipMagic = "PK\x03\x04";
-// The first pickle of the older form, whole: the number 0x1950a86a20f9469cfc6c.
+// The complete first pickle of the older form: the number 0x1950a86a20f9469cfc6c.
 constexpr std::string_view kStreamMagic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e", 15);
 constexpr std::int64_t kStreamVersion = 1001;
 
@@ -63,7 +63,7 @@ class ZipStorages : public TorchStorages {
   std::string folder_;  // "archive/"
 };
 
-// Behind the pickles: for each key of the last one the number of elements in eight bytes, then the elements.
+// Storages after the pickles: for each key of the last pickle, eight bytes with the number of elements, then these.
 class StreamStorages : public TorchStorages {
  public:
   explicit StreamStorages(const std::filesystem::path& path) : file_(path) {}
@@ -153,7 +153,7 @@ TorchFile::TorchFile(const std::filesystem::path& path) : where_(path.string()) 
   }
   if (first != kStreamMagic) fail(where_, "not a PyTorch checkpoint");
   auto storages = std::make_unique<StreamStorages>(path);
-  // Four pickles: version of the form, the writing machine, the dictionary, the keys of the storages in order.
+  // Four pickles follow: format version, the writing machine, the dictionary, the keys of the storages in order.
   const std::string bytes = storages->file().read_up_to(kStreamMagic.size(), 2 * kMaxPickleBytes);
   std::size_t at = 0;
   const auto next = [&]() -> const PickleValue& {
@@ -189,11 +189,11 @@ void TorchFile::add(const std::string& name, const TensorView& view) {
          storages_->bytes(view.storage));
   }
   const auto bytes = bytes_of(view.dtype, view.shape);
-  // More elements than the storage has would be an expanded view: no weights are, and it could ask for any memory.
+  // More elements than the storage has would be an expanded view. Weights never are, and its size could be arbitrary.
   if (!bytes || *bytes / element > static_cast<std::uint64_t>(elements)) {
     fail(place, "{} needs more elements than the {} of its storage", shape_text(view.shape), elements);
   }
-  std::int64_t last = 0;  // index of the view's last element, from its first
+  std::int64_t last = 0;  // index of the view's last element in the storage
   bool fits = !__builtin_add_overflow(view.storage_offset, view.view_offset, &last);
   for (std::size_t axis = 0; axis < view.shape.size() && fits; ++axis) {
     std::int64_t reach = 0;
@@ -220,7 +220,7 @@ void TorchFile::read_view(std::string_view name, std::uint64_t bytes, void* out)
   const std::uint64_t element = stored_dtype_bytes(view.dtype);
   const auto first = static_cast<std::uint64_t>(view.storage_offset + view.view_offset) * element;
   if (is_contiguous(view)) return storages_->read(view.storage, first, bytes, out);
-  // A transposed or otherwise strided view: everything it spans, then element by element in row-major order.
+  // A transposed or otherwise strided view: read its whole range, then copy element by element in row-major order.
   std::int64_t span = 1;
   for (std::size_t axis = 0; axis < view.shape.size(); ++axis) span += (view.shape[axis] - 1) * view.strides[axis];
   std::string stored(static_cast<std::size_t>(span) * element, '\0');

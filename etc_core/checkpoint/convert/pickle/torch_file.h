@@ -11,10 +11,10 @@
 
 namespace etc::convert {
 
-// Whether a file that begins so is meant for TorchFile.
+// Whether a file with these first bytes should be read by TorchFile.
 bool looks_like_torch_file(std::string_view first_bytes);
 
-// Where the numbers of storages are; one implementation per form of the file.
+// Access to the numbers of storages; one implementation per form of the file.
 class TorchStorages {
  public:
   virtual ~TorchStorages() = default;
@@ -25,7 +25,7 @@ class TorchStorages {
 class TorchFile : public TensorSource {
  public:
   // Rules: the file holds one dictionary of strings to tensors, each name once; every view lies inside its storage and
-  //   does not see an element twice more than the storage has them; every storage inside the file.
+  //   has no more elements than the storage; every storage lies inside the file.
   explicit TorchFile(const std::filesystem::path& path);
 
   const SourceTensors& tensors() const override { return tensors_; }

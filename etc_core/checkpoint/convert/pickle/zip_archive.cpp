@@ -45,14 +45,14 @@ struct Directory {
   std::uint64_t offset, size, count;
 };
 
-// Where the directory is, from the record at the file's end.
+// Finds the central directory through the record at the file's end.
 Directory find_directory(const InputFile& file) {
   const std::string where = file.path().string();
   const std::uint64_t tail_size = std::min<std::uint64_t>(file.size(), kEndBytes + 65535);
   const std::string tail = file.read_up_to(file.size() - tail_size, tail_size);
   if (tail.size() < kEndBytes) fail(where, "not a zip file, or cut off");
   for (std::uint64_t at = tail.size() - kEndBytes;; --at) {
-    // A comment of the length said must reach exactly to the end, or the signature is part of something else.
+    // The comment must reach exactly to the end of the file, else the signature belongs to other data.
     if (long_at(tail, at) == zip::kEnd && at + kEndBytes + word_at(tail, at + 20) == tail.size()) {
       Directory directory{long_at(tail, at + 16), long_at(tail, at + 12), word_at(tail, at + 10)};
       const bool has_locator = at >= kLocatorBytes && long_at(tail, at - kLocatorBytes) == kLocator;
@@ -67,7 +67,7 @@ Directory find_directory(const InputFile& file) {
   }
 }
 
-// Sizes and offset of a directory entry, from its ZIP64 field where the 32-bit ones are full.
+// Reads sizes and offset of a directory entry from its ZIP64 field if the 32-bit fields hold their maximum.
 void read_zip64(std::string_view extra, std::uint64_t& size, std::uint64_t& compressed, std::uint64_t& offset,
                 const std::string& where) {
   while (extra.size() >= 4) {
@@ -132,14 +132,14 @@ void for_each_block(const InputFile& file, const ZipMember& member, const std::s
   if (written != member.size) fail(where, "inflates to {} bytes: expected {}", written, member.size);
 }
 
-// One entry of the directory, and where the member's own header lies in the file.
+// One entry of the directory, and the position of the member's local header in the file.
 struct Entry {
   std::string name;
   ZipMember member;
   std::uint64_t header = 0;
 };
 
-// Takes the entry of number `index` from the rest of the directory; ZipMember::begin is still open.
+// Reads entry number `index` from the front of the remaining directory; ZipMember::begin is not set yet.
 Entry take_entry(std::string_view& rest, std::uint64_t index, const std::string& where) {
   const auto damaged = [&] { fail(where, "the directory is damaged at entry {}", index); };
   if (rest.size() < kEntryBytes || long_at(rest, 0) != zip::kEntry) damaged();
@@ -167,7 +167,7 @@ Entry take_entry(std::string_view& rest, std::uint64_t index, const std::string&
   return entry;
 }
 
-// Where the member's bytes begin, from its own header, which must bear the name that the directory gives it.
+// The position of the member's bytes, from its local header, which must have the same name as the directory entry.
 std::uint64_t data_begin(const InputFile& file, const Entry& entry, const std::string& here) {
   const std::string local = file.read_up_to(entry.header, kLocalBytes + entry.name.size());
   if (local.size() < kLocalBytes || long_at(local, 0) != zip::kLocalHeader) fail(here, "no member at {}", entry.header);
@@ -181,13 +181,13 @@ std::uint64_t data_begin(const InputFile& file, const Entry& entry, const std::s
   return begin;
 }
 
-// Where a member lies in the file, from its local header on.
+// The range of a member in the file, from its local header on.
 struct Extent {
   std::uint64_t begin, end;
   const std::string* name;
 };
 
-// Two members of which the second begins within the first; null where there are none.
+// The names of two overlapping members; null if there are none.
 std::pair<const std::string*, const std::string*> overlapping(std::vector<Extent> extents) {
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   for (std::size_t i = 1; i < extents.size(); ++i) {

@@ -1,13 +1,12 @@
 // The members of a zip file: its central directory, and bytes of members that are stored or deflated.
 //
-// Just what PyTorch writes (and what re-packing tools make of it): one disk, no encryption, ZIP64 where sizes ask for
-// it.
+// Supports only what PyTorch and re-packing tools write: one disk, no encryption, ZIP64 where sizes require it.
 //
 // Why not libzip (1.7.3, tried with ZIP_CHECKCONS on 10,487 damaged and hostile files under the address and undefined
-// behaviour sanitizers): neither crashed or gave out wrong bytes as right ones, but libzip has no limit of its own, so
-// it read a 200,000-entry directory into 38 MB (here: refused after 66 kB) and inflated a file of 1 MB to 1,000 MB,
-// which is refused here at opening. It also checks a member's CRC-32 only where the whole member is read in order, lets
-// no two threads read from one handle, and brings libbz2 and libcrypto along.
+// behaviour sanitizers): neither crashed or returned wrong bytes without an error, but libzip has no limits of its own.
+// It read a 200,000-entry directory into 38 MB (here: refused after 66 kB) and inflated a file of 1 MB to 1,000 MB,
+// which is refused here at opening. It also checks a member's CRC-32 only if the whole member is read in order, does
+// not let two threads read from one handle, and depends on libbz2 and libcrypto.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +32,9 @@ struct ZipMember {
 class ZipArchive {
  public:
   // Reads the directory. Rules: at most 100,000 members in at most 16 MB of directory; every member lies inside the
-  //   file, overlaps no other, is named once and has the same name in the directory and before its bytes; the directory
-  //   holds nothing else; together the members are at most 16 times as large as the file, plus 16 MB (weights shrink by
-  //   a tenth; a bomb is larger). Throws Error naming file and member.
+  //   file, overlaps no other, is named once and has the same name in the directory and in its local header; the
+  //   directory holds nothing else; together the members are at most 16 times as large as the file, plus 16 MB (weights
+  //   compress by a tenth; a zip bomb expands more). Throws Error naming file and member.
   explicit ZipArchive(const std::filesystem::path& path);
 
   const std::map<std::string, ZipMember, std::less<>>& members() const { return members_; }

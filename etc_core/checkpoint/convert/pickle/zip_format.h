@@ -1,4 +1,4 @@
-// The numbers of the zip format (PKWARE's APPNOTE, sections 4.3 and 4.4) that reader and writer share.
+// Constants of the zip format (PKWARE's APPNOTE, sections 4.3 and 4.4) that reader and writer share.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint16_t kVersion = 20, kUtf8Names = 0x0800;
 constexpr std::uint16_t kMidnight = 0, kFirstDate = 0x0021;  // 1980-01-01
 
-// Little-endian, whatever the machine.
+// Little-endian on every machine.
 void put(std::string& bytes, std::uint64_t value, int size) {
   for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
 }
@@ -33,7 +33,7 @@ std::uint32_t crc_of(const std::string& bytes) {
       crc32_z(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// What a local header and an entry of the directory both say.
+// The fields that a local header and a directory entry have in common.
 void put_common(std::string& bytes, const std::string& name, const std::string& member) {
   put16(bytes, kVersion);
   put16(bytes, kUtf8Names);

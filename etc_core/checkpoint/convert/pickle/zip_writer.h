@@ -1,4 +1,4 @@
-// Writes zip files of stored members, which every tool opens: for submissions, which are small.
+// Writes zip files with uncompressed members, which every tool can open; for submissions, which are small.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace etc::convert {
 // name → bytes, in the order of the names.
 using ZipContents = std::map<std::string, std::string, std::less<>>;
 
-// Writes the members uncompressed, with one and the same date, so that equal contents give equal bytes. Throws Error
-// where they do not fit a zip file without ZIP64 (4 GiB, 65,535 members or bytes of a name).
+// Writes the members uncompressed, all with the same date, so that equal contents give equal bytes. Throws Error when
+// they do not fit into a zip file without ZIP64 (4 GiB, 65,535 members or bytes of a name).
 void write_stored_zip(const std::filesystem::path& path, const ZipContents& contents);
 
 // All members of a zip file (zip_archive.h has the rules). Throws Error naming file and member.

@@ -23,7 +23,7 @@ struct BundleEntry {
   std::uint32_t masked_crc = 0;
 };
 
-// Throw Error "<where>: …" when the message is damaged or says what this reader does not do: numbers in big-endian
+// These throw Error "<where>: …" when the message is damaged or uses an unsupported feature: numbers in big-endian
 // order, an unknown rank, a variable saved in slices (of a partitioned variable).
 BundleHeader parse_bundle_header(std::string_view message, const std::string& where);
 BundleEntry parse_bundle_entry(std::string_view message, const std::string& where);

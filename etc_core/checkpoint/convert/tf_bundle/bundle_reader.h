@@ -30,7 +30,7 @@ class TfBundle : public TensorSource {
   std::int64_t shards() const { return header_.shards; }
 
  private:
-  // The shard of an entry, open, and certain to hold its bytes.
+  // The opened shard of an entry, after checking that it holds the entry's bytes.
   const InputFile& shard_of(std::string_view name, const BundleEntry& entry) const;
   void check_ranges() const;
 

@@ -1,4 +1,4 @@
-// Writes TensorFlow V2 checkpoints that TensorFlow itself, and the reader beside this file, can load.
+// Writes TensorFlow V2 checkpoints that TensorFlow and the reader in this folder can load.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace etc::convert {
 
 class TfBundleWriter {
  public:
-  // Tensors are dealt out to `shards` data files in runs of equal number.
+  // Tensors are distributed over `shards` data files, with equal numbers of consecutive tensors in each.
   explicit TfBundleWriter(std::int64_t shards = 1, std::size_t block_bytes = 256 << 10);
 
   // Numbers are not copied: they must live until write(). Names in any order, each once: else write() throws Error.
@@ -22,8 +22,8 @@ class TfBundleWriter {
   void add(const std::string& name, std::vector<std::int64_t> shape, const float* values);
   void add_i64(const std::string& name, std::int64_t value);  // a scalar, such as global_step
 
-  // PREFIX.index and the shards, each in one step, the index last. Equal contents give byte-equal files. `written` is
-  // called after each tensor with how many there are by now; what it throws stops the writing.
+  // Writes PREFIX.index and the shards, each file atomically, the index last. Equal contents give byte-equal files.
+  // `written` is called after each tensor with the number written so far; an exception from it stops the writing.
   void write(const std::filesystem::path& prefix, const std::function<void(std::int64_t tensors)>& written = {}) const;
 
  private:

@@ -10,7 +10,7 @@ namespace etc::convert {
 
 namespace {
 
-// The longest thing three bytes of Snappy stand for is 64 bytes.
+// Three bytes of Snappy expand to at most 64 bytes.
 constexpr std::uint64_t kMaxExpansion = 22;
 
 struct Handle {
@@ -22,7 +22,7 @@ Handle read_handle(WireReader& from) {
   return {offset, from.varint()};
 }
 
-// The contents of a block, checked; `scratch` keeps them when they had to be decompressed.
+// The contents of a block after all checks; `scratch` holds them if they had to be decompressed.
 std::string_view block_contents(std::string_view blocks, Handle handle, std::string& scratch,
                                 const std::string& where) {
   if (handle.offset > blocks.size() || handle.size > blocks.size() - handle.offset ||
@@ -100,7 +100,7 @@ void for_each_table_entry(std::string_view file, const std::string& where,
       block_contents(blocks, index, index_scratch, where), where, [&](std::string_view, std::string_view handle) {
         WireReader bytes(handle, where);
         const Handle data = read_handle(bytes);
-        // Each once: else a small index could ask for the same block a million times.
+        // Each block only once, else a small index could refer to the same block a million times.
         if (data.offset < end_of_last) fail(where, "blocks out of order at {}", data.offset);
         for_each_block_entry(block_contents(blocks, data, data_scratch, where), where,
                              [&](std::string_view key, std::string_view value) {

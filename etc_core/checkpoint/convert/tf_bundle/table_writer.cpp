@@ -24,7 +24,7 @@ std::string separator(std::string key, std::string_view next) {
   return key;
 }
 
-// The same with nothing behind it.
+// A short key that is not below `key`, for the last block of the table.
 std::string successor(std::string key) {
   for (std::size_t at = 0; at < key.size(); ++at) {
     if (static_cast<unsigned char>(key[at]) == 255) continue;

@@ -11,7 +11,7 @@
 
 namespace etc::convert {
 
-// Takes values off the front of bytes that a stranger wrote. Every failure throws Error "<where>: …".
+// Reads values from the front of untrusted bytes. Every failure throws Error "<where>: …".
 class WireReader {
  public:
   WireReader(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {}
@@ -21,7 +21,7 @@ class WireReader {
 
   std::uint64_t varint() {
     if (const auto value = take_varint(bytes_)) return *value;
-    if (bytes_.size() < kLongestVarint) take(bytes_.size() + 1);  // they end within it
+    if (bytes_.size() < kLongestVarint) take(bytes_.size() + 1);  // throws: the bytes end within the number
     fail(where_, "a number of more than 64 bits (the file is damaged)");
   }
   std::uint32_t fixed32() {

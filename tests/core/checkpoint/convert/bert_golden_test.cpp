@@ -25,7 +25,7 @@ namespace {
 
 const std::string kTokenTypes = "bert/embeddings/token_type_embeddings";
 
-// Sums of the gradients of all parameters that a variable of BERT was copied into.
+// For each variable of BERT, the sum of the gradients of all parameters into which it was copied.
 std::map<std::string, std::vector<double>> gradients_of_bert(const ParameterSet& parameters) {
   std::map<std::string, std::vector<double>> sums;
   const auto add = [&](const std::string& variable, const Parameter& parameter) {
@@ -44,7 +44,7 @@ std::map<std::string, std::vector<double>> gradients_of_bert(const ParameterSet&
   return sums;
 }
 
-// The same as the file has them.
+// The same gradients in the form of the golden file.
 test::NamedNumbers named_gradients(const BertGolden& golden, const ParameterSet& parameters) {
   test::NamedNumbers all;
   for (const auto& [name, sum] : gradients_of_bert(parameters)) {
@@ -59,7 +59,7 @@ test::NamedNumbers named_gradients(const BertGolden& golden, const ParameterSet&
   return all;
 }
 
-// Lifts the checkpoint into `config`, runs it on the golden input and compares everything it has of the file.
+// Lifts the checkpoint into `config`, runs it on the golden input and compares all results with the file.
 BertDifference run(const BertGolden& golden, const TensorSource& checkpoint, const EtcConfig& config) {
   register_cpu_backend();
   ParameterSet parameters;
@@ -91,8 +91,8 @@ void check(GoldenReport& report, const std::string& name, const BertGolden& gold
   report.row(name, difference.figures(golden));
 }
 
-// The configurations a BERT is run through: a window that just covers the input or is wider, everything separate or
-// shared, with relative tables (at zero) or without.
+// The ETC configurations in which a BERT is run: a window that just covers the input or is wider, separate or shared
+// projections, with relative tables (set to zero) or without.
 std::vector<std::pair<std::string, EtcConfig>> configurations(const BertGolden& golden) {
   EtcConfig separate = etc_config_for(golden.config, BertKind::bert, true);
   EtcConfig shared = separate;
@@ -134,7 +134,7 @@ TEST_CASE("TensorFlow checkpoints of BERT give the golden outputs", "[convert][g
       if (!fs::exists(entry.path() / "bert_config.json") || !fs::exists(file)) continue;
       CAPTURE(file.string());
       const BertGolden golden(file);
-      // The configuration of the checkpoint says use_running_mean only, as RealFormer's own do.
+      // The configuration of the checkpoint has only use_running_mean, as RealFormer's own configurations do.
       const BertConfig config =
           bert_config_from_json(read_json_file(entry.path() / "bert_config.json"), "bert_config.json");
       REQUIRE(config.use_residual_attention == golden.config.use_residual_attention);
@@ -166,7 +166,7 @@ TEST_CASE("the BERT in double that real files are compared with gives the publis
     const auto expected = golden.file.read<double>("outputs64/sequence").values;
     const std::int64_t length = golden.input.length, hidden = golden.config.hidden_size;
     for (std::int64_t b = 0; b < golden.input.batch; ++b) {
-      // Without padding: the sequence up to its last valid token, if all of those before it are valid, too.
+      // Without padding: the tokens before the first invalid one; sequences with valid tokens after it are skipped.
       std::vector<std::int32_t> ids, types;
       const auto first = static_cast<std::size_t>(b * length);
       for (std::size_t i = first; i < first + static_cast<std::size_t>(length) && golden.input.mask[i] != 0; ++i) {
@@ -226,7 +226,7 @@ TEST_CASE("real BERT checkpoints, every form of file, give the hidden states of 
         Tape tape(Recording::off);
         const Tensor states = encoder.forward(tape, test::etc_input(input, config), {}).long_states.value();
 
-        // The variables once more, by the names they have in the file, transposed here.
+        // Reads the variables independently of the conversion, by their names in the file, and transposes them here.
         const auto read = [&](const std::string& name) {
           std::string stored = name;
           bool transposed = false;

@@ -11,7 +11,7 @@ namespace rf = reference::realformer;
 
 EncoderInput etc_input(const BertInput& input, const EtcConfig& config) {
   EncoderInput etc = encoder_input(input, config.local_radius);
-  // Label 0 selects the first row of the relative tables, which lifting leaves at zero.
+  // Label 0 selects the first row of the relative tables, which lifting sets to zero.
   etc.labels.long_relative = config.relative_labels() > 0;
   return etc;
 }

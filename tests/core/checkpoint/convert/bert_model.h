@@ -14,7 +14,7 @@
 
 namespace etc::test {
 
-// The same as an ETC batch without global tokens, of long tokens within the configuration's radius.
+// The same input as an ETC batch without global tokens, whose long tokens are within the configuration's radius.
 EncoderInput etc_input(const BertInput& input, const EtcConfig& config);
 
 // Numbers of a variable by its TensorFlow name, kernels [in, out].

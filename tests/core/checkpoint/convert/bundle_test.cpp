@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Every bundle below a folder, as prefixes.
+// The prefixes of all bundles below a folder.
 std::vector<fs::path> bundles_below(const std::optional<fs::path>& folder) {
   std::vector<fs::path> prefixes;
   if (!folder || !fs::exists(*folder)) return prefixes;
@@ -64,7 +64,7 @@ void write_sample(const fs::path& prefix, std::int64_t shards, std::size_t block
   writer.write(prefix);
 }
 
-// A bundle of one shard with these entries under a right table, whatever the entries say.
+// Writes a bundle of one shard with these entries, valid or not, in a valid table.
 void write_entries(const fs::path& prefix, const std::map<std::string, std::string>& messages,
                    const std::string& header = bundle_header_message({1}), const std::string& data = "12345678") {
   TableWriter table;
@@ -171,7 +171,7 @@ TEST_CASE("a damaged bundle is refused, naming file and tensor", "[convert]") {
   REQUIRE_THROWS_WITH(TfBundle(folder / "none"), Contains("none.index: cannot open"));
 
   write_plain(prefix.string() + ".index", "x");
-  fs::resize_file(prefix.string() + ".index", std::uint64_t{1} << 31);  // holes: nothing is stored
+  fs::resize_file(prefix.string() + ".index", std::uint64_t{1} << 31);  // sparse: takes no disk space
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("m.index: ") && Contains("16777216"));
 
   refuses({{"a", message({2}, 0, 4)}}, "a: F32 [2] has 4 bytes, which do not agree with type and shape");
@@ -207,7 +207,7 @@ TEST_CASE("numbers outside their shard or with another checksum are refused", "[
   write_entries(prefix, {{"a", bundle_entry_message(entry_of({1}, 6, 4))}});
   REQUIRE_THROWS_WITH(TfBundle(prefix).read_floats("a", &number),
                       Contains("m.data-00000-of-00001: a: expected 4 bytes at 6, the file has 8"));
-  // A declared size beyond the file is found before anyone makes room for it.
+  // A declared size beyond the file is detected before memory is allocated.
   const std::int64_t huge = std::int64_t{1} << 50;
   write_entries(prefix, {{"a", bundle_entry_message(entry_of({huge}, 0, 4 * static_cast<std::uint64_t>(huge)))}});
   REQUIRE_THROWS_WITH(TfBundle(prefix).read_floats("a", &number), Contains("the file has 8"));
@@ -235,7 +235,7 @@ TEST_CASE("a writer refuses a name used twice", "[convert]") {
 
 namespace {
 
-// Mutants of the index and of the data as files, and of the messages under a right table.
+// Mutants of the index file and the data file, and of the messages in a valid table.
 void read_bundle_mutants(int count) {
   const test::TemporaryFolder folder;
   const fs::path good = folder / "good", bad = folder / "bad";
@@ -254,7 +254,7 @@ void read_bundle_mutants(int count) {
   const auto attempt = [&] {
     try {
       const TfBundle bundle(bad);
-      // As a conversion does: nothing is made room for that the data does not back.
+      // As in a conversion: no memory is allocated for more bytes than the data file can hold.
       std::uint64_t total = 0;
       for (const auto& [name, tensor] : bundle.tensors()) total += tensor.bytes();
       if (total <= data.size() + 4096) read_all(bundle);

@@ -1,4 +1,4 @@
-// BERT as a dense encoder and back: every tensor bit by bit, what does not fit, and what others make of our files.
+// BERT as a dense encoder and back: every tensor bit by bit, refused models, and exported files read by other programs.
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 
 #include <cstring>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A source, read as a dense encoder into the model directory `model`.
+// Converts a source to a dense encoder in the model directory `model`.
 void convert_to_dense(const TensorSource& source, const BertConfig& bert, bool keep_heads, const fs::path& model) {
   ParameterSet parameters;
   const ForeignEncoder foreign = bert_encoder(bert, BertKind::bert, source);
@@ -49,7 +49,7 @@ HubBert with_heads(const BertConfig& bert) {
   return hub;
 }
 
-// The tensors of a file, each with its name's prefix left out.
+// The tensors of a file by their names without `prefix`.
 std::map<std::string, Tensor> tensors_of(const fs::path& file, const std::string& prefix) {
   const TensorFileReader reader(file);
   std::map<std::string, Tensor> tensors;
@@ -189,7 +189,7 @@ void read_bert_mutants(std::uint64_t count) {
   const std::string whole = read_file(folder / "whole.safetensors");
   std::uint64_t refused = 0;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
-    const std::string cut = whole.substr(0, whole.size() * seed / count);  // truncated everywhere, and damaged
+    const std::string cut = whole.substr(0, whole.size() * seed / count);  // truncated at every length, and mutated
     for (const std::string& bytes : {cut, test::mutate(whole, seed)}) {
       test::write_plain(folder / "mutant.safetensors", bytes);
       try {
@@ -216,7 +216,7 @@ TEST_CASE("many truncated and mutated BERTs become dense encoders or are refused
 
 namespace {
 
-// BertModel's hidden states from its own names and layout, in double; and those of the library itself where it is.
+// BertModel's hidden states from its own names and layout, in double; and those of the library itself if installed.
 constexpr const char* kHiddenStates = R"(
 import json, math, sys
 import numpy as np

@@ -1,5 +1,5 @@
-// RoBERTa, NEZHA, XLNet and T5 as dense encoders: every tensor in its place, what is refused, and the states that the
-// library they come from computes.
+// RoBERTa, NEZHA, XLNet and T5 as dense encoders: the mapping of every tensor, refused models, and comparison with the
+// hidden states that the original library computes.
 #include "etc_core/checkpoint/convert/dense/foreign_encoder.h"
 
 #include <cstring>
@@ -22,7 +22,7 @@ using Catch::Contains;
 
 namespace {
 
-// Tensors in memory, as a file would have them.
+// Tensors in memory that act as a checkpoint file.
 struct Stored : TensorSource {
   std::map<std::string, Tensor> numbers;
   SourceTensors entries;
@@ -164,7 +164,7 @@ TEST_CASE("the tensors of T5's encoder become a dense encoder's, and those of a 
         source.at(block + "0.SelfAttention.relative_attention_bias.weight", 5 * 2 + 1));
   CHECK(read.left_out("encoder.embed_tokens.weight", "copy of a tied tensor"));
   CHECK(read.left_out("decoder.final_layer_norm.weight", "decoder"));
-  Stored alone = small_t5();  // an encoder by itself has one table only, under the other name
+  Stored alone = small_t5();  // a separately saved encoder has only one table, under the other name
   alone.entries.erase("shared.weight");
   CHECK(Read("t5", kT5, alone).at("bert/embeddings/word_embeddings", 5) == alone.at("encoder.embed_tokens.weight", 5));
 
@@ -211,7 +211,7 @@ TEST_CASE("RoBERTa's positions begin with the third row, and NEZHA has none", "[
 
 namespace {
 
-// A small model of a family with random weights by its library: config.json, model.safetensors, and states of two texts.
+// Makes a small model of a family with random weights: config.json, model.safetensors, and hidden states of two texts.
 constexpr const char* kMakeForeign = R"(
 import sys
 import numpy as np

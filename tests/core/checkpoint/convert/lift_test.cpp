@@ -109,7 +109,7 @@ TEST_CASE("a lifted model takes every tensor from where the specification says",
       }
       const std::string from = lifted_from(parameter->name);
       if (from.empty()) continue;
-      // Independently of the code: the piece of the PyTorch name that belongs to the parameter's.
+      // The part of the PyTorch name that corresponds to the parameter's name, written down independently of the code.
       const std::map<std::string, std::string> parts = {
           {"_emb_layer_norm/", "embeddings.LayerNorm"},     {"/layer_norm_0/", "attention.output.LayerNorm"},
           {"/layer_norm_1/", "attention.output.LayerNorm"}, {"query_projection", "attention.self.query"},
@@ -141,7 +141,7 @@ TEST_CASE("a lifted model takes every tensor from where the specification says",
         }
       }
     }
-    // Every parameter is copied or fresh; every source tensor is used or left out with a reason.
+    // Every parameter is copied or initialised; every source tensor is used or left out with a reason.
     std::set<std::string> named;
     for (const auto& one : report.copied) named.insert(one.name);
     for (const auto& one : report.initialised) REQUIRE(named.insert(one.name).second);
@@ -248,7 +248,7 @@ TEST_CASE("a lifted model computes BERT without positions, whatever its globals"
     input.types.assign(7, 1);
     input.mask.assign(7, 1);
     EncoderInput etc = test::etc_input(input, config);
-    etc.global_offsets = {0, 3};  // globals that long tokens do not see
+    etc.global_offsets = {0, 3};  // global tokens that long tokens do not attend to
     etc.global_token_ids = {7, 7, 8};
     etc.labels.l2g = Buffer<std::uint8_t>(7 * 3, Purpose::labels);
     std::fill(etc.labels.l2g.begin(), etc.labels.l2g.end(), sparse::kMasked);
@@ -370,7 +370,7 @@ TEST_CASE("RoBERTa's rows and its output bias follow the spelling of their piece
   hub.tensors["lm_head.bias"] = Tensor::from(test::random_floats(12, 3), {12}, Purpose::weights);
   hub.tensors["lm_head.dense.weight"] = Tensor::from(test::random_floats(64, 4), {8, 8}, Purpose::weights);
   const auto source = source_of(hub, folder);
-  // Twelve pieces, U+0120 written as its bytes; their rows are their places.
+  // Twelve pieces, U+0120 written as its bytes; each piece's row is its index.
   const std::vector<std::string> pieces = {"<s>",
                                            "<pad>",
                                            "</s>",
@@ -470,8 +470,8 @@ TEST_CASE("vocabularies that do not name each row once are refused", "[convert]"
 
 namespace {
 
-// Mutants of what lies beside a BERT checkpoint: its configuration and vocabularies.
-// A function of its own: an assertion takes exceptions of its expression for failures.
+// Mutants of the files beside a BERT checkpoint: its configuration and vocabularies.
+// A separate function, because an assertion reports exceptions in its expression as failures.
 void check_rows(std::size_t rows, std::size_t most) {
   REQUIRE(rows <= most);
 }

@@ -1,4 +1,4 @@
-// A short program may copy what it remembers over and over: the copies are counted.
+// A short program may copy memoised values many times, so copies are counted and limited.
 #include <string>
 
 #include "etc_core/checkpoint/convert/pickle/pickle.h"
@@ -20,7 +20,7 @@ std::string little_endian(std::uint32_t number) {
           static_cast<char>(number >> 24)};
 }
 
-// ("storage", FloatStorage, a name of so many bytes, "cpu", 1), remembered as 1
+// ("storage", FloatStorage, a name of `name_bytes` bytes, "cpu", 1), memoised as 1
 std::string storage_id(std::uint32_t name_bytes) {
   return "(X" + little_endian(7) + "storage" + "ctorch\nFloatStorage\nX" + little_endian(name_bytes) +
          std::string(name_bytes, 'n') + "X" + little_endian(3) + "cpuK\1tq\1";

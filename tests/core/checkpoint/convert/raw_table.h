@@ -1,4 +1,4 @@
-// Tables built block by block, checksums right and everything else as wrong as a test wants it.
+// Tables built block by block, with correct checksums and otherwise any errors that a test needs.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct RawBlock {
   char compression = convert::kStored;
 };
 
-// One entry as it lies in a block.
+// One entry as stored in a block.
 inline std::string raw_entry(std::uint64_t shared, const std::string& rest, const std::string& value) {
   std::string bytes;
   append_varint(bytes, shared);
@@ -25,7 +25,7 @@ inline std::string raw_entry(std::uint64_t shared, const std::string& rest, cons
   return bytes + rest + value;
 }
 
-// Entries with the end every block has: one restart at 0.
+// Entries followed by the end of a block: one restart at 0.
 inline std::string raw_block(const std::string& entries) {
   std::string contents = entries;
   convert::append_fixed32(contents, 0);

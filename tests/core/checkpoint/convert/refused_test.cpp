@@ -1,5 +1,5 @@
-// Models whose weights have BERT's names and compute something else: refused by the key of the configuration that says
-// it, or by the tensors that would be lost.
+// Models with BERT's names that compute something else: refused because of a configuration key, or because of tensors
+// that would be lost.
 #include <algorithm>
 
 #include "etc_core/base/error.h"
@@ -21,14 +21,14 @@ using test::HubBert;
 
 namespace {
 
-// A BERT's tensors in memory, and more of 64 numbers that a test adds.
+// A BERT's tensors in memory, and further tensors of a test.
 MemorySource source_of(const HubBert& hub, const std::vector<MemoryTensor>& more = {}) {
   std::vector<MemoryTensor> tensors = more;
   for (const auto& [name, values] : hub.tensors) tensors.push_back({name, values.shape(), "float32", values.data()});
   return {tensors, "stored"};
 }
 
-// Of a conversion as dense; "" where it succeeds.
+// The error message of a conversion as dense; "" if it succeeds.
 std::string dense_message(const std::string& family, const Json& json, const TensorSource& source,
                           ConversionReport* report = nullptr) {
   try {
@@ -41,7 +41,7 @@ std::string dense_message(const std::string& family, const Json& json, const Ten
   }
 }
 
-// Of lifting; "" where it succeeds.
+// The error message of lifting; "" if it succeeds.
 std::string lift_message(const BertConfig& bert, const TensorSource& source, bool exact,
                          ConversionReport* report = nullptr) {
   try {
@@ -138,7 +138,7 @@ TEST_CASE("RoBERTa's positions begin behind its padding id", "[convert]") {
   for (const Json& padding : {Json(-1), Json(nullptr), Json("1"), Json(1 << 25)}) {
     CHECK_THAT(dense_message("roberta", changed(plain, {{"pad_token_id", padding}}), source),
                Contains("pad_token_id: expected 0 … 16777216, got " + json_line(padding)));
-    const Json bert = changed(plain, {{"model_type", "bert"}, {"pad_token_id", padding}});  // which does not read it
+    const Json bert = changed(plain, {{"model_type", "bert"}, {"pad_token_id", padding}});  // ignored for BERT
     CHECK(dense_message("bert", bert, source).empty());
   }
 }
@@ -179,14 +179,14 @@ TEST_CASE("tensors of the encoder that no parameter takes are an error, not left
   refuses("bert.embeddings_project.weight", {8, 8});
   refuses("bert/encoder/layer_0/adapter/kernel", {8, 8});
 
-  // A layer too many: the first few by name, then how many more.
+  // One layer too many: the message names the first few tensors, then the number of the others.
   const Json few = changed(json, {{"num_hidden_layers", 1}});
   const std::string message = dense_message("bert", few, source_of(hub));
   CHECK_THAT(message, Contains("stored: 16 unmatched: ") &&
                           Contains("bert.encoder.layer.1.attention.output.LayerNorm.bias") &&
                           Contains(" and 12 more (more layers than the configuration says"));
   CHECK(lift_message(bert_config_from_json(few, "c"), source_of(hub), true) == message);
-  // Together with what is missing: a name that was spelled otherwise.
+  // A renamed tensor is both missing and left over.
   HubBert renamed = hub;
   renamed.tensors["bert.encoder.layer.0.output.densely.bias"] =
       renamed.tensors["bert.encoder.layer.0.output.dense.bias"];
@@ -221,7 +221,7 @@ TEST_CASE("heads, buffers and what an optimizer keeps stay left out", "[convert]
     }
   }
 
-  // TensorFlow's optimizers name what they keep after the variable, each in its own way.
+  // TensorFlow's optimizers name their slots after the variable, each with its own suffix.
   std::vector<MemoryTensor> variables;
   const std::string kernel = "bert/encoder/layer_0/output/dense/kernel";
   for (const auto& [name, values] : hub.tensors) {
@@ -260,7 +260,7 @@ TEST_CASE("weights of a type that is not read are refused, naming the types that
 
 namespace {
 
-// Models of the library that would be taken for BERTs by their tensors.
+// Models of the library that look like BERT by their tensors.
 constexpr const char* kMakeRefused = R"(
 import sys
 import torch

@@ -33,7 +33,7 @@ std::int64_t element_bytes(const std::string& type) {
 }  // namespace
 
 void write_plain(const std::filesystem::path& path, std::string_view bytes) {
-  std::filesystem::remove(path);  // some file systems sync a file that is cut and written again
+  std::filesystem::remove(path);  // some file systems sync a file that is truncated and written again
   std::ofstream(path, std::ios::binary) << bytes;
 }
 

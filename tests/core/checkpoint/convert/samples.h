@@ -1,4 +1,4 @@
-// Small checkpoint files made by hand, right or as wrong as a test wants them.
+// Small checkpoint files made by hand, valid or with the errors that a test needs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace etc::test {
 
-// Without the syncs of write_file_atomically, which would cost mutation tests more than everything else.
+// Writes without the syncs of write_file_atomically, which would dominate the time of mutation tests.
 void write_plain(const std::filesystem::path& path, std::string_view bytes);
 
 struct Numbers {
@@ -58,7 +58,7 @@ std::string state_dictionary(const std::vector<TorchTensor>& tensors);  // the p
 std::string torch_zip(const std::vector<TorchTensor>& tensors, bool deflate = false);
 std::string torch_stream(const std::vector<TorchTensor>& tensors);
 
-// The file around a dictionary of one's own.
+// The file for a given program (a pickled dictionary) and storages.
 std::string torch_zip(const std::string& program, const std::vector<std::string>& storages, bool deflate = false);
 std::string torch_stream(const std::string& program, const std::vector<std::pair<std::int64_t, std::string>>& storages);
 

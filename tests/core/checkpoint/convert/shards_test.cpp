@@ -1,4 +1,4 @@
-// Checkpoints in several files with an index.
+// Sharded checkpoints with an index.
 #include "etc_core/checkpoint/convert/shards.h"
 
 #include "etc_core/base/error.h"
@@ -84,7 +84,7 @@ TEST_CASE("a checkpoint in shards holds the tensors of one in a single file, bit
     float number = 0;
     CHECK_THROWS_WITH(source->read_floats("none", &number), Contains(kIndex + ": no tensor none"));
   }
-  // One file of everything is taken before the shards.
+  // A single file with all tensors is preferred to shards.
   shards.hub.write(shards.folder / "model.safetensors");
   CHECK(open_tensors(shards.folder.path())->where() == (shards.folder / "model.safetensors").string());
 }
@@ -118,14 +118,14 @@ TEST_CASE("an index that does not fit its shards is refused, naming tensor and f
   shards.refuses(name + ": expected in " + shard_name(1) + ", got a file without it");
   with("none.safetensors");
   shards.refuses("none.safetensors: cannot open");
-  with(kIndex);  // no shard: and not read for ever
+  with(kIndex);  // the index names itself as a shard: no endless recursion
   shards.refuses(kIndex + ": header: expected at most");
   for (const char* none : {"{}", "[]", R"({"weight_map": {}})", R"({"weight_map": []})"}) {
     test::write_plain(shards.folder / kIndex, none);
     shards.refuses(kIndex + ": expected a checkpoint, or the index of its shards with a weight_map");
   }
   shards.write(shards.map);
-  shards.hub.write(shards.folder / shard_name(1));  // holds everything
+  shards.hub.write(shards.folder / shard_name(1));  // now holds all tensors
   shards.refuses(": expected in one shard, got it in " + shard_name(0) + " and " + shard_name(1));
   fs::remove(shards.folder / kIndex);
   shards.refuses("(shards: with " + kIndex + ")");

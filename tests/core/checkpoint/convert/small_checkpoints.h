@@ -1,4 +1,4 @@
-// Small models as the files that strangers keep them in: an ETC checkpoint of TensorFlow, a BERT of PyTorch's library.
+// Small models in the file formats of other programs: an ETC checkpoint of TensorFlow, a BERT of PyTorch's library.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,7 @@ namespace etc::test {
 // Two layers, H = 8, two heads, V = 11.
 EtcConfig small_etc_config();
 
-// A checkpoint as TensorFlow would have written it for a configuration, with random numbers. More variables can be
-// added to the writer.
+// A checkpoint as TensorFlow writes it for a configuration, with random numbers. A test may add more variables.
 struct TfCheckpoint {
   explicit TfCheckpoint(const EtcConfig& config);
 
@@ -32,9 +31,9 @@ struct TfCheckpoint {
 
 // Two layers, H = 8, two heads, V = 12.
 convert::BertConfig small_bert();
-Json small_bert_json();  // its config.json, without a model_type, as Google's and older ones are
+Json small_bert_json();  // its config.json, without a model_type, like Google's and older ones
 
-// The variables of a BERT by their PyTorch names with random numbers; tests drop, add or rename.
+// The variables of a BERT by their PyTorch names, with random numbers; tests remove, add or rename some.
 struct HubBert {
   explicit HubBert(const convert::BertConfig& config, const std::string& prefix = "bert.");
 

@@ -62,7 +62,7 @@ TEST_CASE("a table block compressed with Snappy is read", "[convert]") {
   packed += contents.substr(15);
   REQUIRE(read(raw_table({{packed, kSnappy}})) == Entries{{"abcabcabcabc", "xyz"}, {"abcd", ""}});
 
-  std::string bomb;  // says that it is 4 GB
+  std::string bomb;  // declares a size of 4 GB
   append_varint(bomb, 0xffffffffu);
   REQUIRE_THROWS_WITH(read(raw_table({{bomb + packed, kSnappy}})), Contains("not valid Snappy data"));
   REQUIRE_THROWS_WITH(read(raw_table({{packed.substr(0, packed.size() - 2), kSnappy}})),
@@ -105,7 +105,7 @@ TEST_CASE("a damaged table is refused with the reason", "[convert]") {
 
 namespace {
 
-// Mutants of a table's bytes, which its checksums find, and of a block's contents under a right checksum.
+// Mutants of a table's bytes, which its checksums detect, and of a block's contents with a correct checksum.
 void read_table_mutants(int count) {
   TableWriter writer(400);
   std::string entries;

@@ -57,7 +57,7 @@ TEST_CASE("every variable arrives bit by bit under every sharing flag", "[conver
     }
     CAPTURE(flags);
     TfCheckpoint checkpoint(config);
-    // The position tables in one spelling or the other.
+    // Position tables with or without the model prefix.
     checkpoint.add([&](const std::string& name) {
       const bool prefixed = flags % 3 == 0 && name.starts_with("position_emb_lookup_");
       return prefixed ? "etc_document_bert/" + name : name;

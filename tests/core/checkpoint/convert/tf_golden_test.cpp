@@ -1,5 +1,5 @@
-// Golden TensorFlow checkpoints of ETC: converted, they hold the weights of the golden file beside them and give its
-// outputs.
+// Golden TensorFlow checkpoints of ETC: after conversion they have the weights of the golden file beside them and give
+// the same outputs.
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "etc_core/checkpoint/model_files.h"
@@ -37,7 +37,7 @@ TEST_CASE("golden ETC checkpoints give the golden weights and outputs", "[conver
         REQUIRE(done.copied.size() + 1 == source->tensors().size());
         save_converted_model(folder / "model", {Json{{"model", config.to_json()}}, parameters, extras}, done);
       }
-      // From here on as any program that finds the model directory.
+      // From here on, use only the model directory, like any other program.
       ParameterSet parameters;
       EtcEncoder encoder(read_etc_config(folder / "model"), parameters);
       load_parameters(folder / "model/model.safetensors", parameters, Match::encoder);

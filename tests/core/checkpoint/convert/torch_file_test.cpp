@@ -44,7 +44,7 @@ void check_example(const TorchFile& file) {
   REQUIRE(file.at("mask").text() == "BOOL [2]");
 }
 
-// Writes a zip around this value of a program, with one storage of six floats.
+// Writes a zip file with a program for this value and one storage of six floats.
 fs::path write_value(const TemporaryFolder& folder, const std::string& value) {
   write_plain(folder / "a.bin", torch_zip(pickle::program(value), {bytes_of<float>({0, 1, 2, 3, 4, 5})}));
   return folder / "a.bin";
@@ -130,7 +130,7 @@ TEST_CASE("a pickle that is no program is refused with the place", "[convert]") 
   refuses("", "the stack is empty");
   refuses("\x85", "the stack is empty");
   refuses("NNs", "the stack is empty");
-  refuses("NN(s", "the stack is empty");  // what lies below a mark is out of reach
+  refuses("NN(s", "the stack is empty");  // values below a mark cannot be popped
   refuses("h\x05", "nothing remembered under 5");
   refuses("NK\1a", "items for None: expected a list");
   refuses("}(K\1u", "a key without a value");
@@ -208,12 +208,12 @@ TEST_CASE("a damaged zip file is refused with the reason", "[convert]") {
   bad[entry + 42] ^= 1;
   refuses(bad, "no member at 1");
   bad = good;
-  bad[entry + 46 + 15] ^= 1;  // the name in the directory alone
+  bad[entry + 46 + 15] ^= 1;  // only the name in the directory
   refuses(bad, "archive/data.pkm: has another name before its bytes than in the directory");
-  // The second member where the first is: all its bytes are the first one's, a header of its own name included.
+  // The second member lies inside the first one's data, including a local header with the second one's name.
   const std::string inner = zip_file({{"a/b", "x"}}).substr(0, 30 + 3 + 1);
   bad = zip_file({{"a/data.pkl", inner}, {"a/b", "x"}});
-  bad.replace(bad.rfind("PK\x01\x02") + 42, 1, "\x28");  // 30 + 10: behind the header of a/data.pkl
+  bad.replace(bad.rfind("PK\x01\x02") + 42, 1, "\x28");  // 30 + 10: after the header of a/data.pkl
   refuses(bad, "a/b: overlaps a/data.pkl");
   bad = good;
   bad[bad.size() - 12] -= 1;  // the number of members
@@ -228,10 +228,10 @@ TEST_CASE("a damaged zip file is refused with the reason", "[convert]") {
   bad.replace(entry + 20, 8, "\xff\xff\xff\x7f\xff\xff\xff\x7f", 8);  // 2 GB, stored
   refuses(bad, "data.pkl: lies outside the file (cut off?)");
   bad = good;
-  bad.replace(entry + 20, 8, 8, '\xff');  // sizes that are in a ZIP64 field, which is not there
+  bad.replace(entry + 20, 8, 8, '\xff');  // refers to a ZIP64 field, which is missing
   refuses(bad, "data.pkl: lies outside the file (cut off?)");
 
-  // ZIP64: a locator before the end, and the record that it points to.
+  // ZIP64: a locator before the end record, and the record to which it points.
   const std::size_t end = good.size() - 22;
   const auto locator = [](std::uint64_t record_at) {
     return std::string("PK\x06\x07\0\0\0\0", 8) + test::bytes_of<std::uint64_t>({record_at}) +
@@ -253,7 +253,7 @@ TEST_CASE("a damaged zip file is refused with the reason", "[convert]") {
 
 TEST_CASE("a zip file with ZIP64 fields is read, and refused where they are damaged", "[convert]") {
   const TemporaryFolder folder;
-  // The directory's entry of data.pkl once more, with its sizes in a ZIP64 field.
+  // The directory entry of data.pkl with its sizes in a ZIP64 field.
   const std::string good = torch_zip(example_tensors());
   const std::size_t entry = good.find("PK\x01\x02"), name = std::string("archive/data.pkl").size();
   const std::string sizes = good.substr(entry + 20, 8);
@@ -271,9 +271,9 @@ TEST_CASE("a zip file with ZIP64 fields is read, and refused where they are dama
     return folder / "a.bin";
   };
   const auto wide = [](const std::string& word) { return word + std::string(4, '\0'); };
-  const std::string both = wide(sizes.substr(4)) + wide(sizes.substr(0, 4));  // its own size first, then the stored one
+  const std::string both = wide(sizes.substr(4)) + wide(sizes.substr(0, 4));  // first the size, then the stored size
   check_example(TorchFile(with_field(std::string("\1\0\x10\0", 4) + both)));
-  check_example(TorchFile(with_field(std::string("\7\0\2\0ab\1\0\x10\0", 10) + both)));  // behind another field
+  check_example(TorchFile(with_field(std::string("\7\0\2\0ab\1\0\x10\0", 10) + both)));  // after another field
   REQUIRE_THROWS_WITH(TorchFile(with_field(std::string("\1\0\x08\0", 4) + both.substr(0, 8))),
                       Contains("archive/data.pkl: the ZIP64 field is too short"));
   REQUIRE_THROWS_WITH(TorchFile(with_field(std::string("\1\0\xff\xff", 4) + both)), Contains("lies outside the file"));
@@ -286,19 +286,19 @@ TEST_CASE("a zip bomb is refused before it is unpacked", "[convert]") {
   REQUIRE(fs::file_size(folder / "a.bin") < 100'000);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"),
                       Contains("a/data.pkl: the members are more than 16 times as large as the file"));
-  // One that says it is small is stopped where it says it ends.
+  // A member with a declared size that is too small: inflating stops at the declared size.
   std::string liar = zip_file({{"a/data.pkl", zeros, true}});
   for (const std::size_t at : {std::size_t{22}, liar.find("PK\x01\x02") + 24})
     liar.replace(at, 4, std::string("\x10\0\0\0", 4));
   write_plain(folder / "a.bin", liar);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("inflates to more than the 16 bytes it is said to have"));
-  // One that says it is large and ends early, and one that is no deflated data.
+  // A member with a declared size that is too large, and one whose data are not deflated.
   std::string boaster = zip_file({{"a/data.pkl", "abc", true}});
   boaster.replace(boaster.find("PK\x01\x02") + 24, 4, std::string("\0\0\x10\0", 4));
   write_plain(folder / "a.bin", boaster);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("inflates to 3 bytes: expected 1048576"));
   std::string noise = zip_file({{"a/data.pkl", "abc", true}});
-  noise[noise.find("data.pkl") + 8] = '\x07';  // a block of a kind that is not
+  noise[noise.find("data.pkl") + 8] = '\x07';  // a block type that does not exist
   write_plain(folder / "a.bin", noise);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("not valid deflated data"));
 }
@@ -362,7 +362,7 @@ TEST_CASE("files in PyTorch's layout written by Python's own pickle and zipfile 
   const auto python = python_with("pickle, zipfile, struct");
   if (!python) return skip("no Python");
   const TemporaryFolder folder;
-  // Modules and classes that stand in for PyTorch's: a pickle holds only their names.
+  // Modules and classes with PyTorch's names, since a pickle stores only the names.
   write_plain(folder / "write.py", R"(
 import collections, pickle, struct, sys, types, zipfile
 torch, utils = types.ModuleType('torch'), types.ModuleType('torch._utils')
@@ -404,7 +404,7 @@ with zipfile.ZipFile(sys.argv[1], 'w', int(sys.argv[2])) as z:
 
 namespace {
 
-// Mutants of whole files of every form, and of the program under a right zip file.
+// Mutants of whole files of every form, and of the program inside a valid zip file.
 void read_torch_mutants(int count) {
   const TemporaryFolder folder;
   const fs::path bad = folder / "bad.bin";

@@ -26,7 +26,7 @@ TEST_CASE("RoBERTa's real vocabulary meets the real SentencePiece model piece by
           return std::optional<std::int64_t>();
         }
       });
-  // All 50,257 pieces of GPT-2, <s>, </s>, <pad>, <unk>, and the three with a role; not found: made-up words, <mask>.
+  // All 50,257 pieces of GPT-2, <s>, </s>, <pad>, <unk>, and the three special ones; not found: made-up words, <mask>.
   CHECK(tokenizer->vocab_size() - match.unmatched_targets == 50257 + 4 + 3 + 1);
   CHECK(match.unmatched_sources == std::vector<std::string>{"madeupword0000", "madeupword0001", "madeupword0002"});
   const auto row = [&](const std::string& piece) {

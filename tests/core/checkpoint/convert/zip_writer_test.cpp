@@ -1,4 +1,4 @@
-// Zip files written by us, read by us and by Python.
+// Zip files written by this program, read by it and by Python.
 #include "etc_core/checkpoint/convert/pickle/zip_writer.h"
 
 #include "etc_core/base/error.h"

@@ -1,4 +1,4 @@
-// Dense encoders on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
+// Dense encoders on the CUDA backend, with kernels run by the emulator, against the CPU's results.
 #include <cmath>
 
 #include "etc_core/base/json.h"
@@ -21,7 +21,7 @@ DenseConfig few_layers(DenseConfig config) {
   return config;
 }
 
-// Norm of the difference over the norm of what is expected, of all gradients together.
+// Norm of the difference divided by the norm of the expected gradients, over all gradients.
 double relative_difference(const DenseGradients& got, const DenseGradients& expected) {
   double difference = 0, norm = 0;
   REQUIRE(got.size() == expected.size());
@@ -50,7 +50,8 @@ TEST_CASE("emulated dense encoders of every kind compute the CPU's states and gr
   }
 }
 
-// Every kind as it is, and with heads and layers of whole tensor-core tiles, which are kept in bf16 where they can be.
+// Every kind unchanged, and with heads and layers of whole tensor-core tiles, whose arrays are kept in bf16 where
+// possible.
 std::vector<DenseConfig> variants_in_bf16() {
   std::vector<DenseConfig> all;
   for (const DenseConfig& variant : test::dense_variants()) {

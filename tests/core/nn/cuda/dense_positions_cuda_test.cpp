@@ -1,5 +1,5 @@
-// Every position method and kind of attention of dense encoders on the CUDA backend, its kernels run by the emulator:
-// states and gradients are the CPU's.
+// Every position method and kind of attention of dense encoders on the CUDA backend, with kernels run by the emulator:
+// states and gradients against the CPU's.
 #include <cmath>
 
 #include "etc_core/base/json.h"
@@ -50,7 +50,7 @@ DenseConfig with_attention(Attention attention) {
   return config;
 }
 
-// Norm of the difference over the norm of what is expected, of the gradient that is farthest off, of those that matter.
+// Norm of the difference divided by the norm of the expected gradient, for the gradient with the largest deviation.
 double worst_difference(const DenseGradients& got, const DenseGradients& expected) {
   REQUIRE(got.size() == expected.size());
   double all = 0, worst = 0;
@@ -63,7 +63,8 @@ double worst_difference(const DenseGradients& got, const DenseGradients& expecte
       difference += std::pow(1.0 * got.at(name)[i] - values[i], 2);
       norm += std::pow(values[i], 2);
     }
-    // A gradient that is 0 but for rounding, as that of the keys' bias, is measured against all.
+    // A gradient that is 0 except for rounding, such as that of the keys' bias, is compared with the norm of all
+    // gradients.
     worst = std::max(worst, std::sqrt(difference / std::max(norm, 1e-4 * all)));
   }
   return worst;
@@ -118,7 +119,7 @@ TEST_CASE("emulated dense encoders keep Transformer-XL's tables, and make them a
   register_cuda_backend();
   const EncoderInput input = sequences({7, 4, 1});
   SmallDense model(with_method(Method::transformer_xl));
-  const DenseGradients expected = states_of(model, input);  // the host's are kept now
+  const DenseGradients expected = states_of(model, input);  // the host's tables are cached now
   model.parameters.to(Device::cuda);
   const DenseGradients first = states_of(model, input);
   CHECK(worst_difference(first, expected) < 1e-5);

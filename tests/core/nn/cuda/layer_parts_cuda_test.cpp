@@ -1,5 +1,5 @@
-// Dense layers of several parts in bf16, on the CUDA backend whose kernels the emulator runs: an array of bf16 lies
-// behind the parts only where each of them can read its columns of it.
+// Dense layers of several parts in bf16 on the CUDA backend, with kernels run by the emulator: a common bf16 array is
+// used only if each part can read its columns of it.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kRows = 5, kIn = 16;
 using Widths = std::vector<std::int64_t>;
 
-// Two layers, the first of parts as wide as the list says, with fresh parameters on a device.
+// Two layers with initial parameters on a device; the first has parts of the given widths.
 struct Layers {
   Layers(const Widths& widths, Device device, ComputeType compute) {
     constexpr Initializer kNormal{Initializer::Kind::truncated_normal, 0.5f};
@@ -36,7 +36,7 @@ struct Layers {
 };
 
 struct Result {
-  std::vector<float> y, dx;  // and of every parameter:
+  std::vector<float> y, dx;  // for every parameter:
   std::vector<std::vector<float>> gradients;
   ElementType type;  // of the gradient of y
 };
@@ -68,8 +68,8 @@ Result run(const Widths& widths, bool both, Device device, ComputeType compute) 
   return result;
 }
 
-// Two factors that are off by up to 2^-9 of themselves, in at most four products one after the other, make 2^-6 of
-// the terms of sums, which may be twice the largest sum.
+// Two factors with relative errors of up to 2^-9, in at most four successive products, give an error of 2^-6 relative
+// to the terms of sums, which may be twice the largest sum.
 void check_near(const Result& got, const Result& exact) {
   const auto near_those = [](const char* what, const std::vector<float>& some, const std::vector<float>& expected) {
     float largest = 0;

@@ -1,4 +1,5 @@
-// The published model's numbers, computed by the CUDA backend under the emulator: every golden file small enough.
+// The published model's numbers, computed by the CUDA backend under the emulator, for every golden file that is small
+// enough.
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/nn/etc_config.h"
 #include "tests/golden/golden_run.h"
@@ -9,7 +10,7 @@ using namespace etc::test;
 
 namespace {
 
-// Multiplications of a forward pass in the products of dense layers: what an emulated run takes its time for.
+// Multiplications of a forward pass in dense layers, which dominate the time of an emulated run.
 double work_of(const GoldenCase& golden) {
   const EtcConfig& c = golden.config;
   const double tokens = static_cast<double>(golden.batch * (golden.length + golden.globals));
@@ -35,7 +36,7 @@ void compare_files(double least, double most) {
     }
     report.row(path.filename().string(), difference.figures(golden));
     difference.check();
-    CHECK(difference.outputs.value > 0);  // other sums than the CPU's: the device's kernels did compute this
+    CHECK(difference.outputs.value > 0);  // other sums than the CPU's show that the device's kernels computed this
   }
 }
 

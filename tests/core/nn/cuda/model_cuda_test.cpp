@@ -1,4 +1,4 @@
-// The whole model on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
+// The whole model on the CUDA backend, with kernels run by the emulator, against the CPU's results.
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/nn/etc_config.h"
@@ -22,7 +22,8 @@ TinyModel& on(Device device, TinyModel& model) {
   return model;
 }
 
-// Heads and layers of whole tensor-core tiles: what only products and attention read is bf16 there, if they are.
+// Heads and layers of whole tensor-core tiles: arrays that only products and attention read are then kept in bf16 if
+// products are bf16.
 EtcConfig tensor_core_config() {
   EtcConfig config = tiny_config();
   config.num_hidden_layers = 2;
@@ -36,7 +37,7 @@ EtcConfig tensor_core_config() {
   return config;
 }
 
-// Each turns on what the others leave out.
+// Each variant enables features that the others lack.
 std::vector<EtcConfig> variants() {
   std::vector<EtcConfig> list;
   EtcConfig config = tiny_config();
@@ -65,7 +66,7 @@ std::vector<EtcConfig> variants() {
 // Roundings of fp32 through two layers: values are of order 1 and sums at most a few dozen terms long.
 constexpr double kTolerance = 1e-5;
 
-// Two models of equal weights, and the training batch that both are given.
+// Two models of equal weights, and the training batch for both.
 struct Twins {
   EncoderInput input;
   ForwardOptions options;
@@ -164,7 +165,7 @@ TEST_CASE("an emulated training in bf16 rounds dense layers and attention, near 
         worst = std::max(worst, std::abs(1.0 * gradient.data()[i] - rounded.at(name).data()[i]));
       }
     }
-    // A factor is off by up to 2^-9 of itself; a dozen of them follow one another in two layers.
+    // A factor has a relative error of up to 2^-9, and two layers chain a dozen of them.
     CHECK(worst < 0.1 * largest);
     CHECK(worst > 1e-4 * largest);
   }
@@ -180,7 +181,7 @@ TEST_CASE("a model in bf16 keeps what products read in bf16: no pass converts it
     std::int64_t numbers = simt::launches_of("numbers to bf16");
     std::int64_t rows = simt::launches_of("rows to bf16");
   };
-  // Training: the embeddings' dropout comes behind their norms, and a checkpointed layer is given fp32 states.
+  // In training, the embeddings' dropout comes after their norms, and a checkpointed layer receives fp32 states.
   options.compute = ComputeType::bf16;
   const Launches untrained;
   device.fresh_gradients(input, options);
@@ -188,7 +189,7 @@ TEST_CASE("a model in bf16 keeps what products read in bf16: no pass converts it
   CHECK(trained.operands == untrained.operands);
   CHECK(trained.numbers - untrained.numbers == 2 * (1 + config.num_hidden_layers));
   // Matrices are rounded forward and backward, and biases of results in bf16 forward; in the first layer, which is
-  // recomputed, forward twice. No gradient is.
+  // recomputed, forward twice. Gradients are not rounded separately.
   REQUIRE(config.num_hidden_layers == 2);
   const std::int64_t sides = 2, matrices = 8,
                      biased = 6;  // of a side: q, k and v twice, output, two of the feed-forward
@@ -199,10 +200,10 @@ TEST_CASE("a model in bf16 keeps what products read in bf16: no pass converts it
   const Launches before;
   const Tensor again = device.infer(input).long_states.value().to(Device::cpu);
   const Launches after;
-  // Products packed, and the norms of the embeddings, wrote all that the layers read.
+  // Packed products and the norms of the embeddings wrote all inputs of the layers in bf16.
   CHECK(after.operands == before.operands);
   CHECK(after.numbers == before.numbers);
-  // What is left are the biases of results in bf16: of all projections, and of the first feed-forward layer.
+  // The remaining launches round the biases of bf16 results: of all projections, and of the first feed-forward layer.
   CHECK(after.rows - before.rows == 4 * config.num_hidden_layers);
   CHECK(equal_bits(first, again));
   const Tensor exact = host.infer(input).long_states.value();
@@ -243,7 +244,7 @@ TEST_CASE("under strict determinism an example has the same bits alone and betwe
   };
   CHECK(rows_that_differ(ops::Determinism::strict) == 0);
   CHECK(rows_that_differ(ops::Determinism::run) >
-        0);  // the emulated library sums by the number of rows, as real ones do
+        0);  // the emulated library's summation depends on the number of rows, like the real library's
 }
 
 TEST_CASE("three emulated training steps leave the CPU's weights, with AdamW and with LAMB", "[nn][cuda]") {
@@ -269,7 +270,7 @@ TEST_CASE("three emulated training steps leave the CPU's weights, with AdamW and
         const auto refs = param_refs(model.parameters);
         optimizer.step(refs, 0.01, clip_scale(global_norm(refs), 1.0));
       }
-      // What a checkpoint of either says.
+      // The values in a checkpoint of either device.
       const TemporaryFolder folder;
       TensorFileWriter writer;
       for (const auto& parameter : model.parameters.all()) writer.add(parameter->name, parameter->value);
@@ -283,7 +284,7 @@ TEST_CASE("three emulated training steps leave the CPU's weights, with AdamW and
     const auto cpu = train(Device::cpu), cuda = train(Device::cuda);
     REQUIRE(cpu.size() == cuda.size());
     for (const auto& [name, values] : cpu) {
-      // An update is m/sqrt(v) times the rate of 0.01: where a gradient is nearly nothing, its rounding counts in full.
+      // An update is m/sqrt(v) times the rate of 0.01: if a gradient is nearly 0, its rounding error counts fully.
       if (name.ends_with("adam_m") || name.ends_with("adam_v")) continue;
       CAPTURE(name);
       REQUIRE(values.size() == cuda.at(name).size());

@@ -1,4 +1,4 @@
-// Encoder-decoders on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
+// Encoder-decoders on the CUDA backend, with kernels run by the emulator, against the CPU's results.
 #include <cmath>
 
 #include "etc_core/nn/cuda/register_cuda.h"
@@ -18,7 +18,7 @@ std::vector<float> host(const Tensor& tensor) {
   return {values.data(), values.data() + values.size()};
 }
 
-// Norm of the difference over the norm of what is expected.
+// Norm of the difference divided by the norm of the expected values.
 double relative_difference(const std::vector<float>& got, const std::vector<float>& expected) {
   double difference = 0, norm = 0;
   REQUIRE(got.size() == expected.size());
@@ -29,7 +29,7 @@ double relative_difference(const std::vector<float>& got, const std::vector<floa
   return std::sqrt(difference / norm);
 }
 
-// Of every parameter in training, with label smoothing.
+// Gradients of every parameter in training, with label smoothing.
 std::vector<float> gradients(SmallSeq2Seq& model, const Pairs& pairs) {
   ForwardOptions options;
   options.training = true;
@@ -49,7 +49,7 @@ std::vector<float> gradients(SmallSeq2Seq& model, const Pairs& pairs) {
   return all;
 }
 
-// States of the last of four steps, in which two hypotheses change places.
+// States of the last of four steps, during which two hypotheses swap places.
 std::vector<float> incremental(SmallSeq2Seq& model, const Pairs& pairs) {
   Tape tape(Recording::off);
   const Tensor encoded = model.encoder.forward(tape, pairs.source, {}).long_states.value();

@@ -35,7 +35,8 @@ TEST_CASE("emulated layers on arrays of bf16 give the rounded results of arrays 
             CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout), ops::activation_name(act), of.kept, of.packed);
             const LayerResult fp32 = run_layer(of, false, false), bf16 = run_layer(of, true, true);
             CHECK(same_bits(bf16.z, rounded(fp32.z)));
-            // Activations of a pass of their own read a z that is rounded already: by 2^-9 of itself, at most 24.
+            // Activations in a separate pass read a z that is already rounded, with a relative error of 2^-9; z is at
+            // most 24.
             const bool fused = act == Activation::linear || act == Activation::gelu;
             if (fused) CHECK(same_bits(bf16.y, rounded(fp32.y)));
             if (!fused) CHECK(near_all("y", bf16.y, doubles(fp32.y), 0x1p-8 * 6, 0x1p-8));

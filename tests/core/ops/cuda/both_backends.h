@@ -1,4 +1,4 @@
-// What tests of the CUDA operators share: each is compared with the CPU's.
+// Helpers for tests of the CUDA operators, which compare each with the CPU's operator.
 #pragma once
 
 #include <vector>

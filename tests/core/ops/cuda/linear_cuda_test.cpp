@@ -1,4 +1,4 @@
-// Dense layers of the CUDA backend, the library's product in plain loops, against the CPU's.
+// Dense layers of the CUDA backend, with plain loops for the library's product, against the CPU's.
 #include "etc_core/base/error.h"
 #include "etc_core/ops/linear.h"
 #include "tests/core/ops/bf16_arrays.h"
@@ -18,7 +18,7 @@ namespace {
 
 const std::vector<GappedSizes> kGappedSizes = {{1, 1, 1, 0}, {5, 3, 7, 2}, {70, 24, 16, 0}, {130, 9, 33, 5}};
 
-// What the calls have in common: sizes and inputs, whose rows lie s.gap numbers further apart than they are long.
+// The common arguments of the calls: sizes and inputs, whose strides exceed the row length by s.gap numbers.
 ops::LinearForward layer_of(const GappedSizes& s, const std::vector<float>& x) {
   return {.rows = s.rows, .in = s.in, .out = s.out, .x = x.data(), .x_stride = s.in + s.gap};
 }
@@ -121,7 +121,7 @@ TEST_CASE("emulated layers and gradients in bf16 are the products of rounded ope
       CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));
       auto x = random_floats(s.rows * (s.in + s.gap), 4), w = random_floats(s.in * s.out, 5);
       auto dz = random_floats(s.rows * (s.out + s.gap), 6);
-      // y, dx and dW one after the other.
+      // y, dx and dW in one array.
       const auto run = [&](Device device, ComputeType compute) {
         Guarded y(s.rows * s.out), dx(s.rows * s.in, 0.5f), dweight(s.in * s.out, 0.25f);
         ops::LinearForward a = layer_of(s, x);
@@ -171,7 +171,7 @@ TEST_CASE("weights packed in bf16 round both factors to eight bits of mantissa",
       };
       const auto rounded = run(Device::cuda, ComputeType::bf16);
       const auto exact = run(Device::cpu, ComputeType::fp32);
-      // Each factor is off by at most 2^-8 of itself, and products are below 1.
+      // Each factor has a relative error of at most 2^-8, and products are below 1.
       CHECK(near_all("y", rounded, doubles(exact), 2.0 * 0x1p-8 * static_cast<double>(s.in)));
       if (s.in > 1) CHECK(rounded != exact);
     }

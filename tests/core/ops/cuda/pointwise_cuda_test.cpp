@@ -1,4 +1,4 @@
-// The point-wise CUDA kernels on the emulator against the CPU's, which have references of their own.
+// The point-wise CUDA kernels on the emulator against the CPU's, which are tested against references themselves.
 #include <cmath>
 
 #include "etc_core/ops/activation.h"
@@ -93,7 +93,7 @@ TEST_CASE("emulated activations and their slopes equal the CPU's", "[ops][cuda]"
       CHECK(dx.guards_intact());
       return std::pair(y.values(), dx.values());
     });
-    // tanh is good to a few units in the last place on either side; x·tanh of up to 6 magnifies them.
+    // tanh is accurate to a few ulp on both backends; x·tanh with x up to 6 magnifies the error.
     CHECK(near_all("y", cuda.first, doubles(cpu.first), 2e-6, 1e-6));
     CHECK(near_all("dx", cuda.second, doubles(cpu.second), 2e-6, 1e-6));
   }
@@ -188,7 +188,7 @@ TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward",
       CAPTURE(cols, with_branch);
       const auto x = random_floats(kRows * cols, 1), branch = random_floats(kRows * cols, 2);
       const auto gamma = random_floats(cols, 3), beta = random_floats(cols, 4), dy = random_floats(kRows * cols, 5);
-      const ops::NormStatistics statistics =  // without branch the other kind, where rows are long enough to differ
+      const ops::NormStatistics statistics =  // without branch the other kind, if rows are long enough
           with_branch || cols < 24 ? ops::NormStatistics() : ops::NormStatistics{1e-2f, false};
       const auto [cpu, cuda] = on_both([&](Device device) {
         Guarded y(kRows * cols), sum(kRows * cols), mean(kRows), rstd(kRows);
@@ -207,7 +207,7 @@ TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward",
         ops::layer_norm(device, f);
         Guarded dx(kRows * cols, 0.5f), dbranch(dy), dgamma(cols, 1.0f), dbeta(cols, -1.0f);
         ops::LayerNormBackward b{.rows = kRows, .cols = cols};
-        b.dy = with_branch ? dbranch.data() : dy.data();  // dbranch in dy's place
+        b.dy = with_branch ? dbranch.data() : dy.data();  // dbranch in place over dy
         b.sum = with_branch ? sum.data() : x.data();
         b.mean = mean.data();
         b.rstd = rstd.data();
@@ -229,7 +229,8 @@ TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward",
       });
       for (std::size_t i = 0; i < cpu.size(); ++i) {
         CAPTURE(i);
-        // Sums of up to 300 numbers in another order; a row of one number has rstd = 1e6, and so have its differences.
+        // Sums of up to 300 numbers in another order. A row of one number has rstd = 1e6, which magnifies differences
+        // as much.
         const double absolute = cols == 1 ? 1e-1 : cols == 7 ? 5e-5 : 1e-5;
         CHECK(near_all("layer norm", cuda[i], doubles(cpu[i]), absolute, 1e-5));
       }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kIn = 9, kOut = 16, kGap = 3;  // kGap: floats between rows
 constexpr std::int64_t kSlice = ops::cuda::kSliceRows;
 
-// Strict while it lives.
+// Sets strict determinism for the lifetime of this object.
 struct Strict {
   Strict() {
     ops::register_cpu_ops();
@@ -30,7 +30,7 @@ struct Strict {
 struct Layer {
   std::vector<float> x = random_floats((2 * kSlice + 5) * (kIn + kGap), 1), w = random_floats(kIn * kOut, 2);
   std::vector<float> bias = random_floats(kOut, 3);
-  ops::PackedWeights packed;  // empty: weights as they are
+  ops::PackedWeights packed;  // empty: unpacked weights
 
   // y and z of rows [first, first + rows) of x.
   std::pair<std::vector<float>, std::vector<float>> forward(Device device, std::int64_t first,
@@ -54,7 +54,7 @@ struct Layer {
     return {y.values(), z.values()};
   }
 
-  // dx of the first rows of dz, which lies in x's place, added to ones.
+  // dx of the first rows of dz (stored in x), added to ones.
   std::vector<float> backward(Device device, std::int64_t rows) const {
     Guarded dx(rows * (kOut + kGap), 1.0f);
     ops::LinearBackward a{

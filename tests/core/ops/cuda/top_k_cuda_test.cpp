@@ -1,4 +1,4 @@
-// The largest numbers of runs of rows on an emulated device: its arrays, and what travels.
+// The largest numbers of runs of rows on an emulated device: its arrays, and the amount of data copied.
 #include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/tensor/tensor.h"

@@ -15,7 +15,7 @@ struct Result {
   std::vector<double> sums;
 };
 
-// Two steps on three parameters of awkward sizes, one of them adapted.
+// Two steps on three parameters of awkward sizes, one of which is adapted.
 Result run(Device device) {
   ops::register_cpu_ops();
   ops::register_cuda_ops();

@@ -14,7 +14,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// Windows of two documents, of any length, the last of them labelled on request.
+// Windows of two documents, of any length; the last one is labelled on request.
 struct Windows {
   std::vector<data::LoadedExample> examples;
   EncoderInput input;

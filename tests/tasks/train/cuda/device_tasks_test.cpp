@@ -1,5 +1,5 @@
-// Every task trains on an emulated device, from generated records: what its head and its embeddings ask of a device is
-// there, and none of it touches the device's memory from the host.
+// Every task trains on an emulated device, from generated records: the device supports everything that its head and its
+// embeddings need, and none of it accesses the device's memory from the host.
 #include "data/sample/hotpotqa_sample.h"
 #include "data/sample/nq_sample.h"
 #include "data/sample/openkp_sample.h"
@@ -57,7 +57,7 @@ EtcConfig small_etc() {
   return model;
 }
 
-// Norms, scales of the branches and running scores.
+// A model with norms, branch scales and running scores.
 DenseConfig small_dense() {
   DenseConfig model =
       with_sizes(DenseConfig(), {.vocabulary = 512, .hidden = 16, .layers = 2, .heads = 2, .feed_forward = 32});

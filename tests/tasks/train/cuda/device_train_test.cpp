@@ -1,4 +1,4 @@
-// Training and prediction on an emulated device: the same loop, the same files, the same numbers but for rounding.
+// Training and prediction on an emulated device: the same loop, the same files, the same numbers except for rounding.
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
@@ -79,7 +79,7 @@ TEST_CASE("a run whose device is lost says so, and goes on with the same bits fr
   const std::int64_t operations = simt::device_operations() - first;
   const auto bits = [&](const char* run) { return read_file(folder / run / "last" / "state.safetensors"); };
   std::vector<std::string> said;
-  for (const std::int64_t percent : {1, 70, 40}) {  // of what one process does before the device fails
+  for (const std::int64_t percent : {1, 70, 40}) {  // of the work of one process before the device fails
     simt::lose_device_after(operations * percent / 100, kLaunchFailure);
     try {
       train(config, folder / "lost");
@@ -124,12 +124,12 @@ TEST_CASE("a run on an emulated device takes the memory that was forecast, the b
   RunConfig config = config_for(folder.path(), "cuda");
   config.training.steps = 1;
   open_device("cuda");
-  CHECK(memory_ledger::report().total >= 64 << 20);  // the ring of copies, here and there, and the library's workspace
+  CHECK(memory_ledger::report().total >= 64 << 20);  // rings of copies, the library's workspace
   const MemoryReport expected = forecast_memory(config).buffers;
   train(config, folder / "run");
   const MemoryReport measured = memory_ledger::report();
   CAPTURE(expected.peak, measured.peak);
-  // The model is tiny beside the backend's own.
+  // The model is tiny compared with the backend's own memory.
   const double share = static_cast<double>(measured.peak) / static_cast<double>(expected.peak);
   CHECK(share > 0.99);
   CHECK(share < 1.01);
