@@ -1,13 +1,13 @@
-// Libraries whose version affects the bits of results.
+// Libraries whose version decides about the bits of results.
 #pragma once
 
 #include <string>
 
 namespace etc::ops {
 
-// The implementation of fp32 matrix products on the CPU, such as "oneDNN 3.1.1 AVX2": the library as loaded at run
-// time, the instruction set it uses, and any environment variables that switch it to other number types; or "plain
-// loops".
+// The implementation of fp32 matrix products on the CPU: "oneDNN 3.1.1 AVX-512" (the library as loaded at run time, the
+// instruction set it uses, and any environment variables that switch it to other number types), or "own products"
+// (ops/cpu/strip_panels.cpp).
 std::string product_library();
 
 // The library of the vector kernels, as compiled in, such as "Highway 1.0.7".

@@ -9,6 +9,7 @@
 #include "etc_core/ops/cpu/dense_product.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/linear_reduced.h"
+#include "etc_core/ops/cpu/panel_kernel.h"
 #include "etc_core/ops/cpu/panel_product.h"
 #include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/scratch.h"
@@ -34,8 +35,8 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
     const std::int64_t count = std::min(group, panels - first);
     parallel_for(count, [&](std::int64_t i) {
       const std::int64_t first_col = (first + i) * kPanelCols;
-      copy_panel({weight, layout, p.k, p.n, 0, p.k, first_col, panel_width(p.n, first + i)},
-                 packed + i * kPanelCols * p.k);
+      panel_kernel().pack({weight, layout, p.k, p.n, 0, p.k, first_col, panel_width(p.n, first + i)},
+                          packed + i * kPanelCols * p.k);
     });
     multiply_panels(p, first, count, packed);
   }
@@ -78,7 +79,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
   }
   auto* panels = static_cast<float*>(packed.bytes.data());  // [panels][in, 192], the last one narrower
   parallel_for(ceil_div(packed.out, kPanelCols), [&](std::int64_t panel) {
-    copy_panel(
+    panel_kernel().pack(
         {weight, layout, packed.in, packed.out, 0, packed.in, panel * kPanelCols, panel_width(packed.out, panel)},
         panels + panel * kPanelCols * packed.in);
   });

@@ -1,8 +1,8 @@
-// The only file that includes oneDNN.
+// The only file that includes oneDNN: the product of one tile, and the choice between oneDNN and our own micro-kernel.
 //
-// It uses the library's plain sgemm, which exists unchanged in versions 2 and 3. On tiles of 64 rows and 192 columns it
-// runs at the rate of the matmul primitive on one large product (bench/matmul_bench.cpp), needs no weights in an opaque
-// layout and no cache of primitives, and the bits of a row do not depend on its position in the tile.
+// It uses the library's plain sgemm, which exists unchanged in versions 2 and 3. With AVX-512, tiles of 64 rows and 192
+// columns run at the rate of the matmul primitive on one large product (bench/matmul_bench.cpp), need no weights in an
+// opaque layout and no cache of primitives, and the bits of a row do not depend on its position in the tile.
 #include <omp.h>
 
 #include <cstdlib>
@@ -11,6 +11,7 @@
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/not_copied.h"
+#include "etc_core/ops/cpu/panel_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
 #include "etc_core/ops/library_versions.h"
 
@@ -18,9 +19,8 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// oneDNN asks OpenMP how many threads the calling thread may use. A tile is a product of one thread: the parallel loop
-// is outside, and splitting a sum would make bits depend on the number of threads. The setting applies to the calling
-// thread only.
+// oneDNN asks OpenMP how many threads the calling thread may use. Tiles are products of one thread (the parallel loop
+// is around them, and a split of a sum would depend on the number of threads); the setting is the calling thread's own.
 class LibraryThreads : NotCopied {
  public:
   explicit LibraryThreads(int count) : before_(omp_get_max_threads()), count_(count) {
@@ -34,7 +34,18 @@ class LibraryThreads : NotCopied {
   int before_, count_;
 };
 
+bool library_takes(dnnl::cpu_isa isa) {
+  const auto taken = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (taken & static_cast<unsigned>(isa)) == static_cast<unsigned>(isa);  // includes the bits of smaller sets
+}
+
 }  // namespace
+
+// With AVX2 our own micro-kernel is faster (strip_panels.cpp).
+const PanelKernel& panel_kernel() {
+  static const bool library = library_takes(dnnl::cpu_isa::avx512_core);
+  return library ? kLibraryPanels : kStripPanels;
+}
 
 // The library's sgemm in its row-major form. Its return value is checked because it rejects negative or too small
 // strides.
@@ -55,26 +66,18 @@ namespace etc::ops {
 
 namespace {
 
-// The instruction set that the library uses, after its own limits: an AVX-512 processor that is limited to AVX2 gives
-// the same bits as an AVX2 processor.
+// The instruction set that the library uses, after its own limits: an AMX processor that is limited to AVX-512 gives the
+// same bits as an AVX-512 processor.
 std::string instructions_taken() {
-  const auto taken = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto has = [taken](dnnl::cpu_isa isa) {
-    return (taken & static_cast<unsigned>(isa)) == static_cast<unsigned>(isa);  // includes the bits of smaller sets
-  };
-  std::string text;
-  if (has(dnnl::cpu_isa::sse41)) text = " SSE4.1";
-  if (has(dnnl::cpu_isa::avx)) text = " AVX";
-  if (has(dnnl::cpu_isa::avx2)) text = " AVX2";
-  if (has(dnnl::cpu_isa::avx512_core)) text = " AVX-512";
-  if (cpu_has_amx(ComputeType::bf16) && !has(dnnl::cpu_isa::avx512_core_amx)) text += " without AMX";
-  return text;
+  const bool without_amx = cpu_has_amx(ComputeType::bf16) && !cpu::library_takes(dnnl::cpu_isa::avx512_core_amx);
+  return without_amx ? " AVX-512 without AMX" : " AVX-512";
 }
 
 }  // namespace
 
 // Recorded in every run and compared when it is resumed: version, instruction set, and settings that affect bits.
 std::string product_library() {
+  if (&cpu::panel_kernel() == &cpu::kStripPanels) return cpu::kOwnProducts;
   const dnnl_version_t* version = dnnl_version();
   std::string text =
       fmt::format("oneDNN {}.{}.{}{}", version->major, version->minor, version->patch, instructions_taken());

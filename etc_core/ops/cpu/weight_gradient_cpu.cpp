@@ -64,10 +64,11 @@ using FloatTag = hn::CappedTag<float, 16>;
 using FloatVec = hn::Vec<FloatTag>;
 constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(FloatTag()));
 
-// The register tile: 24 sums, 3 vectors of b and one number of a in the 32 registers of AVX-512; 12, 2 and 1 in the 16
-// of older instruction sets. There are then fewer than half as many loads as multiplications.
-constexpr int kRows = kLanes == 16 ? 8 : 6;
-constexpr int kVectors = kLanes == 16 ? 3 : 2;
+// The register tile: 24 sums, 3 vectors of b and one number of a in the 32 registers of AVX-512; 12, 3 and 1 in the 16
+// of older instruction sets (6 rows by 2 vectors are 4 to 10 % slower if the other hardware thread of the core is busy).
+// There are about half as many loads as multiplications.
+constexpr int kRows = kLanes == 16 ? 8 : 4;
+constexpr int kVectors = 3;
 constexpr std::int64_t kCols = kVectors * kLanes;
 constexpr std::int64_t kLine = 16;       // numbers of a cache line
 constexpr std::int64_t kAskTokens = 32;  // multiplied between two prefetch requests

@@ -1,0 +1,19 @@
+// The choice of the fp32 product without oneDNN (ETC_ONEDNN=OFF): our own micro-kernel. Replaces matmul_onednn.cpp.
+#include "etc_core/ops/cpu/panel_kernel.h"
+#include "etc_core/ops/library_versions.h"
+
+namespace etc::ops::cpu {
+
+const PanelKernel& panel_kernel() {
+  return kStripPanels;
+}
+
+}  // namespace etc::ops::cpu
+
+namespace etc::ops {
+
+std::string product_library() {
+  return cpu::kOwnProducts;
+}
+
+}  // namespace etc::ops
