@@ -27,10 +27,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Kinds of messages. A message consists of its kind, the length of its text (4 bytes in host byte order) and the text.
-constexpr char kHere = 'h', kFarewell = 'b', kFault = 'f';
-constexpr std::size_t kWordHead = 1 + sizeof(std::uint32_t);
-constexpr std::chrono::seconds kBetweenWords{2}, kToConnect{30}, kToGreet{2};
-constexpr std::size_t kMostGuests = 1024;  // accepted connections whose greeting is not complete yet
+constexpr char kHeartbeat = 'h', kGoodbye = 'b', kFailure = 'f';
+constexpr std::size_t kHeaderSize = 1 + sizeof(std::uint32_t);
+constexpr std::chrono::seconds kHeartbeatInterval{2}, kConnectTimeout{30}, kGreetingTimeout{2};
+constexpr std::size_t kMostPending = 1024;  // accepted connections whose greeting is not complete yet
 
 // The first message of a connection: the run it belongs to, and the rank of the process.
 struct Greeting {
@@ -110,14 +110,14 @@ int connect_to(const std::string& host, std::uint16_t port) {
 }
 
 // An accepted connection whose greeting is not complete yet, so that its run is unknown.
-struct Guest {
+struct PendingConnection {
   std::unique_ptr<Socket> socket;
   Clock::time_point until;  // deadline for the greeting; then the connection is closed
   Greeting greeting;
   std::size_t got = 0;  // received bytes of the greeting
 
   // Reads more of the greeting. False: the connection is closed, timed out, or belongs to another run.
-  bool listen(std::uint64_t run) {
+  bool receive(std::uint64_t run) {
     char* const bytes = reinterpret_cast<char*>(&greeting);
     const ssize_t count = ::recv(socket->number(), bytes + got, sizeof greeting - got, MSG_DONTWAIT);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return false;
@@ -129,24 +129,25 @@ struct Guest {
 
 // The next connection that belongs to the run; without a socket if none came before the deadline. All pending
 // connections are polled together, so one that does not belong to the run, or sends nothing, does not delay the others.
-Guest next_of_run(int listening, std::uint64_t run, std::vector<Guest>& guests, Clock::time_point deadline) {
+PendingConnection accept_of_run(int listening, std::uint64_t run, std::vector<PendingConnection>& pending,
+                                Clock::time_point deadline) {
   while (Clock::now() < deadline) {
     std::vector<struct pollfd> waiting{{listening, POLLIN, 0}};
-    for (const Guest& guest : guests) waiting.push_back({guest.socket->number(), POLLIN, 0});
+    for (const PendingConnection& connection : pending) waiting.push_back({connection.socket->number(), POLLIN, 0});
     ::poll(waiting.data(), waiting.size(), 50);
     if (const int number = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC); number >= 0) {
-      if (guests.size() == kMostGuests) guests.erase(guests.begin());
-      guests.push_back({std::make_unique<Socket>(number), Clock::now() + kToGreet, {}, 0});
+      if (pending.size() == kMostPending) pending.erase(pending.begin());
+      pending.push_back({std::make_unique<Socket>(number), Clock::now() + kGreetingTimeout, {}, 0});
     }
-    for (auto guest = guests.begin(); guest != guests.end();) {
-      if (!guest->listen(run)) {
-        guest = guests.erase(guest);
-      } else if (guest->is_complete()) {
-        Guest known = std::move(*guest);
-        guests.erase(guest);
+    for (auto connection = pending.begin(); connection != pending.end();) {
+      if (!connection->receive(run)) {
+        connection = pending.erase(connection);
+      } else if (connection->is_complete()) {
+        PendingConnection known = std::move(*connection);
+        pending.erase(connection);
         return known;
       } else {
-        ++guest;
+        ++connection;
       }
     }
   }
@@ -165,7 +166,7 @@ FaultWatch::FaultWatch(Communicator& processes) : processes_(processes) {
   const auto now = Clock::now();
   for (Peer& peer : peers_) peer.heard = now;
   const SignalsBlocked blocked;  // inherited by the thread
-  thread_ = std::thread([this] { listen_to_all(); });
+  thread_ = std::thread([this] { watch_all(); });
 }
 
 void FaultWatch::open_connections(Communicator& processes) {
@@ -180,24 +181,24 @@ void FaultWatch::open_connections(Communicator& processes) {
     listening = listen_anywhere(size, port);
     offer = fmt::format("{} {} {}", run, port, own_addresses());
   }
-  std::istringstream words(from_first(processes, offer));
-  words >> run >> port;
-  const auto deadline = Clock::now() + kToConnect;
+  std::istringstream fields(from_first(processes, offer));
+  fields >> run >> port;
+  const auto deadline = Clock::now() + kConnectTimeout;
   if (rank == 0) {
-    const Socket door(listening);
-    std::vector<Guest> guests;
+    const Socket listening_socket(listening);
+    std::vector<PendingConnection> pending;
     while (std::ssize(peers_) < size - 1) {
-      const Guest guest = next_of_run(listening, run, guests, deadline);
-      if (guest.socket == nullptr) {
+      const PendingConnection connection = accept_of_run(listening, run, pending, deadline);
+      if (connection.socket == nullptr) {
         fail("processes", "{} of {} processes reached {} in {} s (is there a firewall between the machines?)",
-             peers_.size(), size - 1, processes.name_of(0), kToConnect.count());
+             peers_.size(), size - 1, processes.name_of(0), kConnectTimeout.count());
       }
-      peers_.push_back({guest.greeting.rank, guest.socket->release(), "", {}, false});
+      peers_.push_back({connection.greeting.rank, connection.socket->release(), "", {}, false});
     }
     return;
   }
   int socket = -1;
-  for (std::string address; socket < 0 && words >> address;) {
+  for (std::string address; socket < 0 && fields >> address;) {
     const bool loopback = address.starts_with("127.");
     // 127.0.0.1 always means this machine. If rank 0 is on another one, no process or an unrelated one listens there.
     if (loopback && processes.host_of(rank) != processes.host_of(0)) continue;
@@ -214,7 +215,7 @@ void FaultWatch::open_connections(Communicator& processes) {
 
 FaultWatch::~FaultWatch() {
   leaving_ = true;
-  for (const Peer& peer : peers_) say(peer, kFarewell);
+  for (const Peer& peer : peers_) send_message(peer, kGoodbye);
   thread_.join();
   for (const Peer& peer : peers_) ::close(peer.socket);
 }
@@ -222,40 +223,41 @@ FaultWatch::~FaultWatch() {
 void FaultWatch::end_all(const std::string& message, int code) {
   ending_ = true;
   print_line(fmt::format("{}: {}", processes_.name_of(processes_.rank()), message));
-  pass_on(processes_.rank(), "failed: " + message);
+  report_failure(processes_.rank(), "failed: " + message);
   std::fflush(stdout);
   // The launcher ends the other processes as soon as one has ended; give them time to print the cause first.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::_Exit(code);
 }
 
-void FaultWatch::listen_to_all() {
-  auto spoken = Clock::now();
+void FaultWatch::watch_all() {
+  auto last_sent = Clock::now();
   while (!leaving_) {
     std::vector<struct pollfd> waiting;
     for (const Peer& peer : peers_) waiting.push_back({peer.left ? -1 : peer.socket, POLLIN, 0});
     ::poll(waiting.data(), waiting.size(), 50);
     const auto now = Clock::now();
     // If this process was itself stopped for a while, it cannot tell whether the peers were silent: restart timeouts.
-    if (now - spoken > 2 * kBetweenWords) {
+    if (now - last_sent > 2 * kHeartbeatInterval) {
       for (Peer& peer : peers_) peer.heard = now;
     }
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       if (waiting[i].revents != 0) read_from(peers_[i]);
     }
-    if (now - spoken < kBetweenWords) continue;
-    for (const Peer& peer : peers_) say(peer, kHere);
-    require_voices();
-    spoken = now;
+    if (now - last_sent < kHeartbeatInterval) continue;
+    for (const Peer& peer : peers_) send_message(peer, kHeartbeat);
+    require_heartbeats();
+    last_sent = now;
   }
 }
 
-void FaultWatch::require_voices() {
+void FaultWatch::require_heartbeats() {
   for (const Peer& peer : peers_) {
     if (peer.left || Clock::now() - peer.heard < kSilence) continue;
-    end_because(peer.rank, fmt::format("has been silent for {} s: its machine or the network is down, or the process "
-                                       "was stopped",
-                                       kSilence.count()));
+    end_after_failure(peer.rank,
+                      fmt::format("has been silent for {} s: its machine or the network is down, or the process "
+                                  "was stopped",
+                                  kSilence.count()));
   }
 }
 
@@ -268,50 +270,52 @@ void FaultWatch::read_from(Peer& peer) {
       peer.left = true;
       return;
     }
-    end_because(peer.rank, "is gone: its process ended without a word (killed, perhaps for want of memory)");
+    end_after_failure(peer.rank,
+                      "is gone: its process ended without reporting an error (killed, perhaps out of memory)");
   }
   peer.heard = Clock::now();
   peer.received.append(block, static_cast<std::size_t>(got));
-  take_words(peer);
+  take_messages(peer);
 }
 
-void FaultWatch::take_words(Peer& peer) {
-  while (peer.received.size() >= kWordHead) {
+void FaultWatch::take_messages(Peer& peer) {
+  while (peer.received.size() >= kHeaderSize) {
     std::uint32_t length = 0;
     std::memcpy(&length, peer.received.data() + 1, sizeof length);
-    if (peer.received.size() < kWordHead + length) return;
+    if (peer.received.size() < kHeaderSize + length) return;
     const char kind = peer.received[0];
-    const std::string text = peer.received.substr(kWordHead, length);
-    peer.received.erase(0, kWordHead + length);
-    if (kind == kFarewell) peer.left = true;
-    if (kind != kFault) continue;
+    const std::string text = peer.received.substr(kHeaderSize, length);
+    peer.received.erase(0, kHeaderSize + length);
+    if (kind == kGoodbye) peer.left = true;
+    if (kind != kFailure) continue;
     const std::size_t blank = text.find(' ');
-    end_because(std::atoi(text.c_str()), text.substr(blank + 1));
+    end_after_failure(std::atoi(text.c_str()), text.substr(blank + 1));
   }
 }
 
 // Errors of send() are ignored: the side that reads detects a broken connection.
-void FaultWatch::say(const Peer& peer, char kind, const std::string& text) {
+void FaultWatch::send_message(const Peer& peer, char kind, const std::string& text) {
   const auto length = static_cast<std::uint32_t>(text.size());
-  std::string word(kWordHead, kind);
-  std::memcpy(word.data() + 1, &length, sizeof length);
-  word += text;
-  const std::lock_guard lock(speaking_);
-  [[maybe_unused]] const ssize_t sent = ::send(peer.socket, word.data(), word.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  std::string message(kHeaderSize, kind);
+  std::memcpy(message.data() + 1, &length, sizeof length);
+  message += text;
+  const std::lock_guard lock(sending_);
+  [[maybe_unused]] const ssize_t sent =
+      ::send(peer.socket, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 // Sends a failure report: rank 0 sends it to all others except the failed one, any other process to rank 0.
-void FaultWatch::pass_on(int rank, const std::string& what) {
+void FaultWatch::report_failure(int rank, const std::string& what) {
   for (const Peer& peer : peers_) {
-    if (peer.rank != rank && !peer.left) say(peer, kFault, fmt::format("{} {}", rank, what));
+    if (peer.rank != rank && !peer.left) send_message(peer, kFailure, fmt::format("{} {}", rank, what));
   }
 }
 
-void FaultWatch::end_because(int rank, const std::string& what) {
+void FaultWatch::end_after_failure(int rank, const std::string& what) {
   if (ending_.exchange(true)) {
     std::this_thread::sleep_for(std::chrono::hours(1));  // the main thread is ending the process
   }
-  if (processes_.first()) pass_on(rank, what);
+  if (processes_.first()) report_failure(rank, what);
   print_line(fmt::format("{} ends: {} {}", processes_.name_of(processes_.rank()), processes_.name_of(rank), what));
   if (processes_.first()) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // let the others print it, too
   std::_Exit(1);

@@ -46,18 +46,18 @@ class FaultWatch : NotCopied {
   };
 
   void open_connections(Communicator& processes);
-  void listen_to_all();
-  void require_voices();
+  void watch_all();
+  void require_heartbeats();
   void read_from(Peer& peer);
-  void take_words(Peer& peer);
-  void say(const Peer& peer, char kind, const std::string& text = "");
-  void pass_on(int rank, const std::string& what);
-  [[noreturn]] void end_because(int rank, const std::string& what);
+  void take_messages(Peer& peer);
+  void send_message(const Peer& peer, char kind, const std::string& text = "");
+  void report_failure(int rank, const std::string& what);
+  [[noreturn]] void end_after_failure(int rank, const std::string& what);
 
   const Communicator& processes_;
   std::vector<Peer> peers_;  // in the first process: all others; else: only the first
   std::atomic<bool> leaving_{false}, ending_{false};
-  std::mutex speaking_;
+  std::mutex sending_;
   std::thread thread_;
 };
 
