@@ -267,7 +267,7 @@ void add_analyze_command(Program& program) {
         command.option("--compare", options->compare, "more models, side by side with the first");
         command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
         command.option("--output", options->output, "folder to write; with --document a file");
-        command.option("--examples", options->request.examples, "so many at most, drawn by the seed")
+        command.option("--examples", options->request.examples, "most examples, drawn by the seed")
             .at_least(1)
             .show_default();
         command.option("--seed", options->request.seed, "seed of the drawing").show_default();
@@ -279,15 +279,16 @@ void add_analyze_command(Program& program) {
             .one_of({"nats", "bits"})
             .show_default();
         command
-            .option("--reach", options->request.reach, "distances that are told apart [the window's radius, else 128]")
+            .option("--reach", options->request.reach,
+                    "distances that are counted separately [the window's radius, else 128]")
             .at_least(1);
         command.flag("--exact", options->request.exact, "quantiles from up to 100,000 kept values, not from 512 bins");
         command.flag("--all-heads", options->request.all_heads,
-                     "also each head's divergence from all heads of the layer before (takes so many times as long)");
+                     "also each head's divergence from all heads of the previous layer (takes N times as long)");
         add_memory_option(command, options->memory_limit,
                           "choose how many tokens are in memory at a time, with the same results");
-        command.flag("--forecast", options->forecast, "only say how much memory the analysis would take");
-        command.flag("--overwrite", options->overwrite, "replace an earlier analysis, or page");
+        command.flag("--forecast", options->forecast, "only print the expected memory of the analysis");
+        command.flag("--overwrite", options->overwrite, "replace an earlier analysis or page");
         command
             .option("--document", options->document,
                     "instead: a page (HTML) of this example of the data, whom each token attends to")

@@ -147,7 +147,7 @@ void add_common_options(const Command& command, DocumentOptions& options) {
   command.option("--form", options.form, "plain, markdown or html [by the file's name, or how it begins]")
       .one_of({"plain", "markdown", "html"});
   command.flag("--json", options.json, "write one JSON object a line (tasks/ANSWERS.md lists its members)");
-  command.option("--vocab", options.vocab, "the vocabulary of the model's data, where its folder does not hold it");
+  command.option("--vocab", options.vocab, "the vocabulary of the model's data, if its folder does not hold it");
   add_compute_option(command, options.compute);
   add_score_option(command, options.scores);
   add_device_option(command, options.device);

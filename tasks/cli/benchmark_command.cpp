@@ -213,7 +213,7 @@ void add_benchmark_command(Program& program) {
         .show_default();
     command.option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
     command.flag("--overwrite", options->overwrite, "replace files there that are no earlier benchmark's");
-    command.flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
+    command.flag("--forecast", options->forecast, "only print the expected memory and time");
     add_memory_option(command, options->memory_limit,
                       "checkpoint layers where training needs it to fit, leave out what does not fit and tell the "
                       "longest input that does");

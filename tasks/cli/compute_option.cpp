@@ -5,8 +5,8 @@ namespace etc::cli {
 void add_compute_option(const Command& command, std::string& compute) {
   command
       .option("--compute", compute,
-              "number type of the large products: fp32; bf16, int8: faster and smaller, rounded; auto: fp32 or "
-              "bf16, whichever this machine does faster")
+              "number type of the large products: fp32; bf16, int8: faster and smaller, rounded; auto: fp32 or bf16, "
+              "whichever is faster on this machine")
       .one_of({"auto", "fp32", "bf16", "int8"})
       .show_default();
 }

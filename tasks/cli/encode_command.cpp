@@ -315,7 +315,7 @@ void add_encode_command(Program& program) {
                        "with --text: the vocabulary, where the model's folder does not hold it");
         command.option(
             "--splitter", options->splitter,
-            "with --text: punkt:DIR, which cuts sentences in the place of the folder's tables or ICU's rules");
+            "with --text: punkt:DIR, to split sentences with its tables instead of the folder's or ICU's rules");
         command
             .option("--output", options->output,
                     "HDF5 file to write; with --text also .jsonl, .json, .npy, or - for standard output")

@@ -175,7 +175,7 @@ void add_eval_command(Program& program) {
     command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken");
     command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
     command.option("--output", options->output,
-                   "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
+                   "also write a file: a model's predictions; all scores of a prediction file, as JSON");
     command.option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
     command.flag(
         "--json", options->json,

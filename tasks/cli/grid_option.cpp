@@ -81,7 +81,7 @@ std::shared_ptr<GridOption> add_grid_option(const Command& command) {
     option->grid.seeds = seeds;
     option->given = true;
   };
-  command.take_integer("--seeds", take_seeds, "so many runs of each setting, with --seed, --seed + 1, …")
+  command.take_integer("--seeds", take_seeds, "runs of each setting, with --seed, --seed + 1, …")
       .at_least(1)
       .at_most(kMostSeeds);
   return option;

@@ -256,25 +256,25 @@ void add_predict_command(Program& program) {
   program.add("predict", "predict answers for prepared or raw data", [](const Command& command) {
     auto options = std::make_shared<PredictOptions>();
     command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
-    command.option("--task", options->task, "the model's task, if you want it checked");
+    command.option("--task", options->task, "the model's task, to be checked");
     command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
     command.option(
         "--input", options->input,
         "raw data instead: JSON files (an array, lines, or one record), plain or gzip, in this order; -: standard "
         "input, a record at a time");
     command.option("--answers", options->answers,
-                   "instead of --output: an answer to each record of --input as soon as there is one, JSON lines "
-                   "(tasks/ANSWERS.md); -: standard output, which is where they go when nothing else is wanted");
-    command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
+                   "instead of --output: an answer to each record of --input as soon as it is known, JSON lines "
+                   "(tasks/ANSWERS.md); -: standard output, the default if no other output is given");
+    command.option("--vocab", options->vocab, "the vocabulary of the model's data, if its folder does not hold it");
     command.option("--splitter", options->splitter,
                    "for raw data: punkt:DIR when the model's data used Punkt and its folder holds no tables");
     command.option("--output", options->output, "prediction file to write; -: standard output");
     command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
-    command.option("--n-best", options->n_best, "so many [10]").at_least(1);
+    command.option("--n-best", options->n_best, "answers per example in --n-best-output [10]").at_least(1);
     command.option("--null-odds-output", options->null_odds_output,
                    "also write how much more \"no answer\" scores than the best one (squad with version_2)");
     command.option("--submission", options->submission,
-                   "also put the prediction file into this zip file under its benchmark's name, beside others (glue)");
+                   "also add the prediction file to this zip file under its benchmark's name (glue)");
     command.option("--show", options->show, "print the predictions of the first records in their documents")
         .at_least(0);
     add_inference_options(command, *options);

@@ -40,7 +40,7 @@ constexpr const char* kExamples = R"(Examples:
   etc prepare --task translation --split train --source train.en --target train.de --vocab vocab.bpe --output train.h5
 
 Exit code: 0; 1 when more records are rejected than --max-rejects or the run fails; 2 when an input file cannot be read
-to its end or the command line cannot be meant. Every fault has a line in the report.)";
+to its end or the command line is wrong. Every fault has a line in the report.)";
 
 constexpr const char* kMaxLongTokens = "--max-long-tokens";
 
@@ -310,11 +310,11 @@ void add_options_of_tasks(const Command& command, const std::shared_ptr<PrepareO
   const auto of_translation = [](const std::string& help) {
     return std::vector<OptionOfTask>{{"translation", help, "TEXT ...", ""}};
   };
-  const std::string source = "in the place of --input: source texts, a sentence a line",
-                    target = "and their translations, line by line";
+  const std::string source = "instead of --input: source texts, one sentence per line",
+                    target = "the translations of --source, line by line";
   command.option("--source", options->sources, "task translation, " + source).of_tasks(of_translation(source));
-  command.option("--target", options->run.targets, target).of_tasks(of_translation(target));
-  const std::string learn = "instead of preparing, learn a vocabulary from the input's texts: of so many ";
+  command.option("--target", options->run.targets, "task translation: " + target).of_tasks(of_translation(target));
+  const std::string learn = "instead of preparing, learn a vocabulary from the input's texts; its number of ";
   command
       .option(
           "--learn-vocab", options->learn_vocab,
@@ -369,7 +369,7 @@ void add_prepare_command(Program& program) {
     command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
     command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
     command.flag("--forecast", options->forecast,
-                 "only say how much memory, time and room on disk preparing the input would take; needs no --output");
+                 "only print the expected memory, time and disk space; needs no --output");
     add_options_of_tasks(command, options);
     // Tasks share settings; each option is declared once, and when the command runs the task checks whether the setting
     // is its own.

@@ -126,10 +126,10 @@ std::vector<OptionOfTask> tasks_of(const std::string& key) {
 }  // namespace
 
 void add_sample_command(Program& program) {
-  program.add("sample", "Generate records to try things out with; nothing is downloaded", [](const Command& command) {
+  program.add("sample", "generate sample records; nothing is downloaded", [](const Command& command) {
     auto options = std::make_shared<SampleCommand>();
     command.option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", "))).required();
-    command.option("--output", options->output, "Folder for the train and dev files and their vocabulary").required();
+    command.option("--output", options->output, "folder for the train and dev files and their vocabulary").required();
     command.flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
     std::set<std::string> known;
     for (const TaskEntry* entry : sample_entries()) {

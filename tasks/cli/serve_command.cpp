@@ -130,27 +130,27 @@ void add_serve_command(Program& program) {
         .show_default();
     command.option("--port", options->port, "port; 0: any free one").at_least(0).at_most(kMostPort).show_default();
     command.option("--token-file", options->token_file,
-                   "ask for the token in this file's first line (Authorization: Bearer TOKEN)");
-    command.option("--max-body", options->max_body, "size of a request's body at most").show_default();
-    command.option("--max-waiting", options->waiting, "requests that wait at most; one more is refused (429)")
+                   "require the token in this file's first line (Authorization: Bearer TOKEN)");
+    command.option("--max-body", options->max_body, "largest size of a request's body").show_default();
+    command.option("--max-waiting", options->waiting, "most waiting requests; one more is refused (429)")
         .at_least(1)
         .show_default();
-    command.option("--wait-seconds", options->wait_seconds, "that a request waits at most (503)")
-        .at_least(1)
-        .at_most(kMostSeconds)
-        .show_default();
-    command.option("--read-seconds", options->read_seconds, "in which a whole request must arrive (408)")
+    command.option("--wait-seconds", options->wait_seconds, "most seconds that a request waits (503)")
         .at_least(1)
         .at_most(kMostSeconds)
         .show_default();
-    command.option("--max-connections", options->connections, "open at a time; one more is refused (503)")
+    command.option("--read-seconds", options->read_seconds, "seconds within which a whole request must arrive (408)")
+        .at_least(1)
+        .at_most(kMostSeconds)
+        .show_default();
+    command.option("--max-connections", options->connections, "most open connections; one more is refused (503)")
         .at_least(1)
         .show_default();
     command
         .option("--max-long-tokens", options->max_long_tokens,
                 "of /encode: most tokens of a text, special ones included [4096, or what the model has room for]")
         .at_least(1);
-    command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
+    command.option("--vocab", options->vocab, "the vocabulary of the model's data, if its folder does not hold it");
     command.option("--splitter", options->splitter,
                    "punkt:DIR when the model's data used Punkt and its folder holds no tables");
     add_compute_option(command, options->compute);

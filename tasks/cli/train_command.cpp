@@ -173,20 +173,21 @@ void run_grid(const TrainOptions& options) {
 }  // namespace
 
 void add_train_command(Program& program) {
-  program.add("train", "train a model on prepared data, or go on with a run", [](const Command& command) {
+  program.add("train", "train a model on prepared data, or resume a run", [](const Command& command) {
     auto options = std::make_shared<TrainOptions>();
     command.option("--config", options->config, "configuration file, JSON with sections model, task, data, training");
-    command.option("--output", options->output, "the run's folder; the same command again goes on with the run");
-    command.option("--resume", options->resume, "go on with this run, with its own configuration");
-    command.flag("--forecast", options->forecast, "only say how much memory the run would take");
+    command.option("--output", options->output, "the run's folder; the same command again resumes the run");
+    command.option("--resume", options->resume, "resume this run with its own configuration");
+    command.flag("--forecast", options->forecast, "only print the expected memory of the run");
     command
         .option("--processes", options->processes,
-                "with --forecast: of each of so many processes (mpirun), and how long their step takes")
+                "with --forecast: expected memory of each of this many processes (mpirun), and time of their step")
         .at_least(1);
     command.option("--link-megabits", options->link_megabits, "with --processes: Mbit/s from one process to another")
         .show_default()
         .at_least(1);
-    command.option("--link-microseconds", options->link_microseconds, "with --processes: of the shortest message")
+    command
+        .option("--link-microseconds", options->link_microseconds, "with --processes: latency of the shortest message")
         .show_default()
         .at_least(0);
     add_memory_option(command, options->memory_limit,

@@ -212,14 +212,14 @@ void add_translate_command(Program& program) {
         .option("--model", options->models,
                 "model folder, or a run, whose best checkpoint is taken; several: an ensemble")
         .required();
-    command.option("--input", options->input, "text, plain or gzip, a sentence on each line; -: standard input")
+    command.option("--input", options->input, "text, plain or gzip, one sentence per line; -: standard input")
         .required();
     command.option("--prefix", options->prefix,
-                   "text, plain or gzip: line n is what the translation of line n begins with, an empty one anything");
-    command.option("--output", options->output, "the translations, a line for each line; -: standard output");
+                   "text, plain or gzip: line n is the forced beginning of the translation of line n; empty: none");
+    command.option("--output", options->output, "the translations, one line per input line; -: standard output");
     command.option("--n-best-output", options->n_best_output,
                    "several translations of each line with their scores, JSON lines; -: standard output");
-    command.option("--n-best", options->n_best, "so many in --n-best-output [the beam]").at_least(1);
+    command.option("--n-best", options->n_best, "translations per line in --n-best-output [the beam]").at_least(1);
     for (const Field& field : translator_kind().options) {
       const auto take = [given = options->search, &field](const std::vector<std::string>& words) {
         const Json value = option_value(field, words);
@@ -231,18 +231,15 @@ void add_translate_command(Program& program) {
       const Option option = command.take_words(field.option_name(), count, type_text(field), take, described(field));
       if (!flag) option.show_default(preset_text(field));
     }
-    command
-        .option("--window", options->window,
-                "lines that are read before they are translated; results do not depend on it")
+    command.option("--window", options->window, "lines that are read at a time; results do not depend on it")
         .at_least(1)
         .show_default();
-    command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
+    command.option("--vocab", options->vocab, "the vocabulary of the model's data, if its folder does not hold it");
     add_compute_option(command, options->compute);
     add_device_option(command, options->device);
-    add_memory_option(
-        command, options->memory_limit,
-        "search fewer sentences together, in parts of a window, where it takes that, with the same translations");
-    command.flag("--forecast", options->forecast, "only say how much memory translating the text would take at most");
+    add_memory_option(command, options->memory_limit,
+                      "search fewer sentences together if needed, with the same translations");
+    command.flag("--forecast", options->forecast, "only print the most memory that translating the text may take");
     add_profile_option(command, options->profile);
     add_threads_option(command, options->threads);
     command.footer(

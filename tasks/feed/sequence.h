@@ -26,7 +26,7 @@ FieldEntry<Options> tokens_per_block_entry() {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   return {"tokens_per_block",
           &Options::tokens_per_block,
-          "encoders with global tokens: so many long tokens share one",
+          "encoders with global tokens: long tokens per global token",
           {.least = 1, .most = kMost}};
 }
 template <typename Options>
@@ -34,7 +34,7 @@ FieldEntry<Options> block_id_entry() {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   return {"block_id",
           &Options::block_id,
-          "encoders with global tokens: vocabulary id of the shared ones",
+          "encoders with global tokens: vocabulary id of these global tokens",
           {.least = 0, .most = kMost}};
 }
 

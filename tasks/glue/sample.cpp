@@ -12,7 +12,7 @@ const FieldList<Options>& fields() {
   static const FieldList<Options> kFields{
       records_entry<Options>(),
       seed_entry<Options>(),
-      {"clauses", &Options::clauses, "clauses of a sentence at most"},
+      {"clauses", &Options::clauses, "most clauses of a sentence"},
   };
   return kFields;
 }

@@ -15,7 +15,7 @@ const FieldList<Options>& fields() {
       hops_entry<Options>(),
       {"subjects", &Options::subjects, "subjects per record that could be meant"},
       long_tokens_entry<Options>(kFittingLongTokens),
-      {"yes_no", &Options::yes_no, "of 10 questions so many are answered by yes or no"},
+      {"yes_no", &Options::yes_no, "questions out of 10 that are answered by yes or no"},
   };
   return kFields;
 }

@@ -40,7 +40,7 @@ const FieldList<Options>& fields() {
       {"sep_id", &Options::sep_id, "vocabulary id of the separator, for mask_long_output", {.least = 0, .most = kMost}},
       {"span_selection",
        &Options::selection,
-       "how spans are put together: joint, disjoint or joint-exhaustive",
+       "how spans are chosen: joint, disjoint or joint-exhaustive",
        {{"joint", SpanSelection::joint},
         {"disjoint", SpanSelection::disjoint},
         {"joint-exhaustive", SpanSelection::joint_exhaustive}},

@@ -85,7 +85,7 @@ const FieldList<PrepareConfig>& prepare_settings() {
        "training: share kept of the windows without the document's answer",
        {.least = 0}},
       {"include_unknown_rate_for_unanswerable", &Config::include_unknown_rate_for_unanswerable,
-       "training: the same of documents without an answer; negative: four times the other"},
+       "training: share kept of the windows of documents without an answer; negative: four times include_unknown_rate"},
       {"sample_seed", &Config::sample_seed, "training: chooses the windows that are kept", {.least = 0}},
       {"fixed_blocks", &Config::fixed_blocks, "global tokens for blocks of long tokens instead of answer candidates"},
       {"fixed_block_size", &Config::fixed_block_size, "long tokens of a block", {.least = 1, .most = kLargest}},

@@ -14,7 +14,7 @@ const FieldList<Options>& fields() {
       seed_entry<Options>(),
       {"candidates", &Options::candidates, "choices per record"},
       long_tokens_entry<Options>(),
-      {"mixed", &Options::mixed, "of 10 questions so many are of other kinds: two answers, long only, none, yes or no"},
+      {"mixed", &Options::mixed, "questions out of 10 of other kinds: two answers, long answer only, none, yes or no"},
   };
   return kFields;
 }

@@ -53,7 +53,7 @@ const FieldList<Options>& fields() {
        "a phrase's score is the best one of its occurrences (needs first_occurrence in the data)"},
       {"max_position_predictions",
        &Options::max_positions,
-       "best-scored phrases that are looked at for distinct ones",
+       "best-scored phrases that are searched for distinct ones",
        {.least = 1},
        kDecoding},
       {"max_kp_predictions", &Options::max_phrases, "most phrases predicted per page", {.least = 1}, kDecoding},

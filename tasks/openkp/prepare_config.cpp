@@ -18,7 +18,7 @@ const FieldList<PrepareConfig>& prepare_settings() {
        {.least = 1, .most = kMostWords}},
       {"fixed_block_len",
        &Config::fixed_block_len,
-       "long tokens per global token in place of the page's elements; 0: elements",
+       "long tokens per global token instead of the page's elements; 0: elements",
        {.least = 0, .most = kMost}},
       {"dedup", &Config::dedup, "keep the valid key phrases only, and one page per url"},
       {"max_key_phrases", &Config::max_key_phrases, "most key phrases of a page", {.least = 1, .most = kMost}},

@@ -16,7 +16,7 @@ const FieldList<Options>& fields() {
       {"w_cpc", &Options::w_cpc, "mlm_cpc: weight of the hidden sentences' loss", {.least = 0}},
       {"cpc_similarity",
        &Options::cpc_similarity,
-       "of a prediction and a sentence: dot, scaled_dot (by the square root of the size) or cosine",
+       "similarity of a prediction and a sentence: dot, scaled_dot (by the square root of the size) or cosine",
        {{"scaled_dot", CpcSimilarity::scaled_dot}, {"dot", CpcSimilarity::dot}, {"cosine", CpcSimilarity::cosine}}},
       {"cpc_temperature", &Options::cpc_temperature, "divides similarities; 0: 1, or 0.1 of a cosine", {.least = 0}},
       {"cpc_projection", &Options::cpc_projection, "a dense layer between a global token's state and its prediction"},

@@ -61,7 +61,7 @@ const FieldList<PrepareConfig>& prepare_settings() {
        {.least = 0, .most = kMost}},
       {"max_sentence_tokens",
        &Config::max_sentence_tokens,
-       "mlm, mlm_cpc: a longer sentence is cut into sentences of so many pieces",
+       "mlm, mlm_cpc: longer sentences are cut into parts of this many pieces",
        {.least = 1, .most = kMost}},
       {"cpc_sentence_prob",
        &Config::cpc_sentence_prob,

@@ -13,7 +13,7 @@ const FieldList<Options>& fields() {
       records_entry<Options>(),
       seed_entry<Options>(),
       {"subjects", &Options::subjects, "subjects a text is about"},
-      {"impossible", &Options::impossible, "of 10 questions so many have no answer"},
+      {"impossible", &Options::impossible, "questions out of 10 without an answer"},
   };
   return kFields;
 }

@@ -29,7 +29,7 @@ const FieldList<Options>& fields() {
       {"version_2", &Options::version_2, "there may be no answer (SQuAD 2.0)", {}, kDecoding},
       {"null_score_diff_threshold",
        &Options::null_score_diff_threshold,
-       "version_2: no answer where it scores so much more than the best one",
+       "version_2: no answer if its score exceeds the best answer's by more than this",
        {},
        kDecoding},
       {"n_best_size",

@@ -172,7 +172,7 @@ RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::fil
          goes_on, byte_size_text(peak), byte_size_text(limit));
   }
   log::info("memory limit {}: as the run began, {}{}", byte_size_text(limit), goes_on,
-            asked == goes_on ? "" : fmt::format(" in the place of {}", asked));
+            asked == goes_on ? "" : fmt::format(" instead of {}", asked));
   return kept;
 }
 

@@ -22,7 +22,7 @@ namespace etc {
 
 // Help of --allow-incomplete, for every command that has it.
 inline constexpr const char* kAllowIncompleteHelp =
-    "take prepared data although a raw file of theirs could not be read to its end";
+    "accept prepared data of which a raw file could not be read to its end";
 
 // More than any machine has processors: a larger number is a typing error, and each thread takes memory.
 inline constexpr std::int64_t kMostThreads = 4096;

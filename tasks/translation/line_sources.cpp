@@ -19,24 +19,24 @@ constexpr double kMostPenalty = 10, kMostUnknown = 1000;
 const FieldList<TranslatorOptions>& translator_options() {
   using O = TranslatorOptions;
   static const FieldList<O> kFields{
-      {"beam", &O::beam, "hypotheses that are followed; 1: greedy", {.least = 1}},
+      {"beam", &O::beam, "hypotheses of the beam search; 1: greedy", {.least = 1}},
       {"length_penalty",
        &O::length_penalty,
        "scores are divided by length^this: 0 the sum, 1 the mean of log-probabilities",
        {.least = -kMostPenalty, .most = kMostPenalty}},
       {"unknown_penalty",
        &O::unknown_penalty,
-       "taken off the log-probability of <unk>",
+       "subtracted from the log-probability of <unk>",
        {.least = -kMostUnknown, .most = kMostUnknown}},
       {"max_len_a",
        &O::max_len_a,
-       "a translation has at most this times the source's pieces and --max-len-b",
+       "a translation has at most this times the source's pieces plus --max-len-b",
        {.least = 0}},
-      {"max_len_b", &O::max_len_b, "pieces that a translation may always have", {.least = 1}},
-      {"min_len", &O::min_len, "pieces that a translation has at least", {.least = 0}},
-      {"positions", &O::limit, "pieces of a sentence with </s> at most", {.least = 2}},
-      {"batch_tokens", &O::batch_tokens, "pieces of sources that are searched together", {.least = 1}},
-      {"truncate_source", &O::truncate_source, "cut longer lines, which are errors otherwise"},
+      {"max_len_b", &O::max_len_b, "pieces added to that limit", {.least = 1}},
+      {"min_len", &O::min_len, "fewest pieces of a translation", {.least = 0}},
+      {"positions", &O::limit, "most pieces of a sentence with </s>", {.least = 2}},
+      {"batch_tokens", &O::batch_tokens, "source pieces that are searched together", {.least = 1}},
+      {"truncate_source", &O::truncate_source, "truncate longer lines instead of refusing them"},
   };
   return kFields;
 }

@@ -13,7 +13,7 @@ const FieldList<Options>& fields() {
       records_entry<Options>(),
       seed_entry<Options>(),
       {"nouns", &Options::nouns, "different nouns; half as many adjectives and verbs"},
-      {"clauses", &Options::clauses, "clauses of a sentence at most"},
+      {"clauses", &Options::clauses, "most clauses of a sentence"},
   };
   return kFields;
 }

@@ -99,7 +99,7 @@ const FieldList<TaskKeys>& task_fields() {
        {.least = 0, .below = 1}},
       {"bleu_tokenize",
        &TaskKeys::words,
-       "how BLEU sets words apart, as sacreBLEU names it",
+       "BLEU's tokenisation, as sacreBLEU names it",
        {{"13a", BleuWords::rules_13a},
         {"intl", BleuWords::international},
         {"char", BleuWords::characters},
@@ -122,7 +122,7 @@ const FieldList<TaskKeys>& task_fields() {
        kDecoding},
       {"bleu_beam",
        &TaskKeys::bleu_beam,
-       "evaluation also translates, with so many hypotheses (1: greedy), and says BLEU; 0: it does not",
+       "beam of the translations that evaluation makes for BLEU (1: greedy); 0: no BLEU",
        {.least = 0},
        kDecoding},
   };
