@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a build costs: the dearest object files and the sums by folder.
+"""Compile time of a build: the most expensive object files and the totals by folder.
 
 bench/build_cost.py [BUILD] [--dearest N] [--measure]
 
-BUILD (default build/cpu) is a folder that ninja has built. Its log knows when each file's compiler began and ended,
-beside others that ran at the same time, so the seconds are by the clock and too many where more compilers ran than
-there are processors. --measure compiles the N dearest once more, one at a time and without a compiler cache, and
-prints their CPU seconds.
+BUILD (default build/cpu) is a folder that ninja has built. Its log records the start and end of each compiler call.
+The calls ran in parallel, so these are wall times, and they are too high where more compilers ran than the machine has
+processors. --measure compiles the N most expensive files again, one at a time and without a compiler cache, and prints
+their CPU seconds.
 """
 import argparse
 import collections
@@ -20,7 +20,7 @@ import tempfile
 
 
 def seconds_by_object(build):
-    """Object file → seconds, of the last time each was compiled."""
+    """Object file → wall seconds of its latest compilation."""
     seconds = {}
     with open(os.path.join(build, ".ninja_log"), encoding="utf-8") as log:
         for line in log:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Whether a change made kernels or the encoder slower: two builds of the project by turns, line by line.
+"""Shows whether a change made kernels or the encoder slower: runs two builds alternately and compares line by line.
 
     bench/compare_builds.py OLD_BUILD NEW_BUILD [--rounds 5] [--output FILE.json] [--only attention,matmul,encoder]
                             [--lines TEXT]
 
-OLD_BUILD and NEW_BUILD are build folders with `etc`, `bench_attention` and `bench_matmul` (`build/cpu` of two checkouts). Each
-round runs both, the first one changing from round to round. A line has two figures: the median of the rounds' ratios, and
-the ratio of the least times, which a busy machine changes less. Times are CPU times of one thread where the program tells
-them, else by the clock. Ends with the lines both of whose ratios are above 1.02 or below 0.98, and with the size of `etc`.
---lines measures only the lines of attention that contain TEXT. A round of everything takes six minutes; Ctrl-C ends with
-the rounds so far.
+OLD_BUILD and NEW_BUILD are build folders with `etc`, `bench_attention` and `bench_matmul` (`build/cpu` of two
+checkouts). Each round runs both builds; the order alternates between rounds. Each line has two figures: the median of
+the per-round ratios new/old, and the ratio of the minimum times, which depends less on the load of the machine. Times
+are CPU times of one thread where the program reports them, otherwise wall times. The last lines list every case whose
+two ratios are both above 1.02 or both below 0.98, and the size of `etc`. --lines measures only the attention lines that
+contain TEXT. A round of everything takes six minutes; Ctrl-C stops and reports the rounds completed so far.
 """
 import argparse
 import json
@@ -51,7 +51,7 @@ def encoder(build, _):
         header = next(row for row in rows if row and row[0] == "residual")
         for row in rows:
             if row and row[0] in ("off", "sum"):
-                # the first "CPU s" of the header is one column: "seconds", "CPU s" are two cells of a row
+                # header.split() makes two words of "CPU s", which is one cell of a row; "CPU s" follows "seconds"
                 at = header.index("seconds") + 1
                 lines[f"{mode}, scores {row[0]}, L {row[2]}"] = float(row[at])
     return lines

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""From start to the first answer, and what a start costs alone.
+"""Time from the start of the program to its first answer, and the cost of the start alone.
 
     bench/first_answer.py [--program build/cpu/etc ...] [--rounds 15] [--threads 2] [--output FILE.json]
 
-A base model (12 layers of 768, 30,522 tokens, random weights) is made once. Then take turns, a process each: `etc encode`
-of one short text with that model, and `etc --help`. Printed are the median and the range over the rounds of the seconds by
-the clock, of the CPU seconds, and of the peak RSS. Several --program are compared in the same rounds, their order changing.
-The weights are in the page cache after the making. `cat` of the weights is the machine's own limit for reading them.
+A base model (12 layers, hidden size 768, vocabulary of 30,522, random weights) is made once. Each round then runs three
+processes: `cat` of the weights file, `etc encode` of one short text with that model, and `etc --help`. The script
+prints median and range over the rounds of wall time, CPU time and peak RSS. Several --program are compared in the same
+rounds; every second round runs in reverse order. The weights are already in the page cache, so the time of `cat` is a
+lower bound for reading them on this machine.
 """
 import argparse
 import json
@@ -50,7 +51,7 @@ def main():
     parser.add_argument("--program", action="append")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--model", help="a model folder made before")
+    parser.add_argument("--model", help="existing model folder; default: a new model is made")
     parser.add_argument("--output")
     options = parser.parse_args()
     programs = options.program or [str(pathlib.Path(__file__).resolve().parents[1] / "build/cpu/etc")]
@@ -67,7 +68,7 @@ def main():
         for i in range(options.rounds + 1):
             for name in list(commands) if i % 2 == 0 else reversed(list(commands)):
                 took = timed(*commands[name])
-                if i > 0:  # the first round brings files into the page cache
+                if i > 0:  # the first round is a warm-up: it loads the files into the page cache
                     rounds[name].append(took)
         result = {"machine": machine(), "processors": os.cpu_count(), "threads": options.threads, "rounds": options.rounds,
                   "command": "bench/first_answer.py " + " ".join(["--rounds", str(options.rounds), "--threads", str(options.threads)]),

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""What every pass of the CUDA backend takes at least on a GPU, on paper: nothing is run.
+"""Roofline model of the CUDA backend: a lower bound for the time of every pass on a GPU. Nothing is run.
 
     bench/gpu_roofline.py [--length 4096] [--batch 8] [--tflops 989] [--bandwidth 4.8] [--output FOLDER]
 
-A pass reads and writes what its kernel's comment says (etc_core/ops/cuda, sparse/cuda), every array once; what caches
-cannot hold on the way is not counted. Its time is at least the larger of operations / rate and bytes / bandwidth; passes
-follow one another on one stream, so times add up. Rates are an H200's by its data sheet: dense bf16 tensor cores and
-HBM3e. Base size, bf16, radius 84, a global token for 18 long ones, 32 labels, dense g2l. `as it is`: the passes the
-program has: products, norms and attention write bf16 where a product or attention reads next, in the rows it reads.
-`all in fp32`: the same with every activation and gradient in fp32 and passes that round operands, as the program had it.
-Writes FOLDER/gpu_roofline.csv (a line for each pass of a layer, forward and backward) and
-FOLDER/gpu_roofline_model.csv (whole calls).
+A pass reads and writes the arrays that the comment of its kernel states (etc_core/ops/cuda, sparse/cuda), each array
+once; additional traffic by cache misses is not counted. The time of a pass is at least the larger of operations / rate
+and bytes / bandwidth. Passes run one after another on one stream, so their times add up. The rates are those of the
+H200 data sheet: dense bf16 tensor cores and HBM3e. Model: base size, bf16, radius 84, one global token per 18 long
+tokens, 32 labels, dense g2l.
+
+`as it is`: the passes of the present program. Products, norms and attention write bf16 where the next reader is a
+product or attention, in the rows that it reads.
+`all in fp32`: the same with every activation and gradient in fp32 and with separate passes that round the operands, as
+in an earlier version of the program.
+
+Writes FOLDER/gpu_roofline.csv (one line per pass of a layer, forward and backward) and FOLDER/gpu_roofline_model.csv
+(inference and training steps of the whole model).
 """
 import argparse
 import csv
@@ -20,7 +25,7 @@ from dataclasses import dataclass
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 H, F, N, D, R, LAYERS, RADIUS = 768, 3072, 12, 64, 32, 12, 84
 FP32, BF16 = 4, 2
-SPLIT_KEYS = 512  # keys of one item if keys are split: 8 tiles of 64 (sparse/cuda/attention_plan.cpp)
+SPLIT_KEYS = 512  # keys per work item if the keys are split: 8 tiles of 64 (sparse/cuda/attention_plan.cpp)
 
 
 @dataclass
@@ -41,7 +46,7 @@ class Gpu:
 
 
 class Sizes:
-    """T long and U global tokens of a batch; pairs of both operators."""
+    """T long and U global tokens of a batch; (query, key) pairs of both attention operators."""
 
     def __init__(self, length, batch):
         globals_of_one = length // 18
@@ -65,13 +70,14 @@ def product(name, rows, inner, cols, writes_bf16):
 
 
 def norm(name, rows, training):
-    """Sum of two (kept for backward) and layer norm; as it is with a second copy of y for the next product."""
+    """Sum of two arrays (stored for backward) and layer norm. The present program also writes a bf16 copy of y for the
+    next product."""
     arrays = 4 if training else 3
     return Pass(name, 0, arrays * FP32 * rows * H, (arrays * FP32 + BF16) * rows * H)
 
 
 def attention_forward(side, queries, keys, pairs, splits):
-    """convert, table, forward, combine: of one operator."""
+    """Passes of one attention operator: convert, table, forward, combine."""
     operands = H * (queries + 2 * keys)
     table, lse, slots = FP32 * queries * N * R, FP32 * queries * N, FP32 * splits * queries * N * (D + 2)
     kernel = BF16 * operands + table + lse
@@ -87,7 +93,8 @@ def attention_forward(side, queries, keys, pairs, splits):
 
 
 def attention_backward(side, queries, keys, pairs, splits):
-    """Two kernels with four and three products in place of five: neither adds to what another block writes."""
+    """Two kernels with four and three products instead of one kernel with five, so that no thread block has to add to
+    the results of another one."""
     operands, rows = H * (queries + 2 * keys), H * queries
     table, labels = FP32 * queries * N * R, FP32 * queries * N * R
     slots = FP32 * splits * queries * N * (D + R)
@@ -108,7 +115,7 @@ def layer_forward(s, training):
     m = s.rows
     passes = [convert("x to bf16, for q, k, v", m * H), product("q, k, v = x·W", m, H, 3 * H, True)]
     if training:
-        # Three GEMMs, each of which rounded x itself, because gradients of keys and values may be absent.
+        # The fp32 version used three GEMMs that each rounded x, because gradients of keys and values may be absent.
         passes[0].fp32 *= 3
     passes += attention_forward("long", s.long, s.rows, s.pairs_long, 0)
     passes += attention_forward("global", s.globals, s.rows, s.pairs_global, s.splits)
@@ -129,7 +136,7 @@ def weights_rounded(numbers):
 
 
 def dense_backward(name, rows, inner, cols, dx_bf16):
-    """dz, x and W to bf16, dx = dz·Wᵀ, dW += xᵀ·dz, db: of y [rows, cols] = x [rows, inner]·W."""
+    """Backward of y [rows, cols] = x [rows, inner]·W: dz, x and W to bf16, dx = dz·Wᵀ, dW += xᵀ·dz, db."""
     return [convert(f"{name}: dz, x to bf16", rows * cols + rows * inner), weights_rounded(inner * cols),
             product(f"{name}: dx", rows, cols, inner, dx_bf16),
             Pass(f"{name}: dW", 2 * rows * inner * cols, BF16 * rows * (inner + cols) + 2 * FP32 * inner * cols,
@@ -138,7 +145,8 @@ def dense_backward(name, rows, inner, cols, dx_bf16):
 
 
 def norm_backward(name, rows):
-    """Two kernels read dy and s: sums of the tables, and ds, which goes to x (added) and to the branch."""
+    """Two kernels read dy and s. One computes the gradients of scale and shift; the other computes ds, adds it to the
+    gradient of x and writes it as the gradient of the branch."""
     return Pass(name, 0, 7 * FP32 * rows * H, (6 * FP32 + BF16) * rows * H)
 
 
@@ -157,7 +165,7 @@ def layer_backward(s):
 
 
 def useful_flops(s, training):
-    """Of a layer: dense products, and two or (backward) five products of visible pairs."""
+    """Operations of a layer: the dense products, and per visible pair two products in forward and five in backward."""
     dense = 2 * s.rows * (4 * H * H + 2 * H * F)
     attention = 2 * D * N * (s.pairs_long + s.pairs_global)
     return 3 * dense + 7 * attention if training else dense + 2 * attention
@@ -172,8 +180,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--length", type=int, default=4096)
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--tflops", type=float, default=989, help="bf16, dense")
-    parser.add_argument("--bandwidth", type=float, default=4.8, help="TB/s")
+    parser.add_argument("--tflops", type=float, default=989, help="peak rate of dense bf16 products, TFLOP/s")
+    parser.add_argument("--bandwidth", type=float, default=4.8, help="memory bandwidth, TB/s")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "bench/results")
     options = parser.parse_args()
     gpu = Gpu(options.tflops * 1e12, options.bandwidth * 1e12)

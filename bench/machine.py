@@ -1,10 +1,10 @@
-"""The kind of machine a measurement was made on."""
+"""Describes the processor of the machine on which a measurement runs."""
 
 
 def machine():
     """{"model": …, "family": …, "avx512": …, "amx_bf16": …} of this machine's processor.
 
-    Names are shared by processors of several years ("AMD EPYC"): family and model number tell them apart.
+    Processors of several generations share a name ("AMD EPYC"); family and model number distinguish them.
     """
     with open("/proc/cpuinfo") as file:
         lines = file.read().splitlines()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Peak memory of the base model, forecast and measured, point by point.
+"""Peak memory of the base model at several sizes (points): forecast and measured values.
 
     bench/memory.py [--points all|NAME,…] [--threads 1] [--repeats 1] [--output FILE.json] [--table]
 
-Each point is one `etc benchmark` in a process of its own: the forecast before anything is computed, the ledger's peak
-by purpose, and the process's high-water mark (largest resident size, program and libraries included). Points run one
-after the other, since the largest takes most of a small machine's memory. With --output the results are added to that
-file as they come, and a point that is there already is measured again. --table prints the file without measuring.
-Needs build/cpu/etc.
+Each point is one `etc benchmark` in its own process. It reports the forecast made before the computation, the ledger's
+peak by purpose, and the peak RSS of the process (program and libraries included). Points run one after another, because
+the largest needs most of the memory of a small machine. With --output each result is written to that file at once; a
+point that the file already contains is measured again and replaced. --table prints the file without measuring. Needs
+build/cpu/etc.
 """
 import argparse
 import csv
@@ -23,12 +23,12 @@ from machine import machine
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MEGABYTE = 1e6
 
-# name: (mode, long tokens, long tokens per global one, checkpointing period, layers)
+# name: (mode, long tokens, long tokens per global token, period of activation checkpointing (0: off), layers)
 POINTS = {
     "infer-1024": ("infer", 1024, 18, 0, 12),
     "infer-2048": ("infer", 2048, 18, 0, 12),
     "infer-4096": ("infer", 4096, 18, 0, 12),
-    "infer-4096-512": ("infer", 4096, 8, 0, 12),  # these five with 512 global tokens
+    "infer-4096-512": ("infer", 4096, 8, 0, 12),  # this and the next four: 512 global tokens
     "infer-8192-512": ("infer", 8192, 16, 0, 12),
     "infer-16384-512": ("infer", 16384, 32, 0, 12),
     "infer-32768-512": ("infer", 32768, 64, 0, 12),
@@ -103,10 +103,10 @@ def main():
     parser.add_argument("--points", default="all", help="names, separated by commas: " + ", ".join(POINTS))
     parser.add_argument("--scores", default="off,sum", help="residual scores: off, sum, mean")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=1, help="timed calls after the first one")
+    parser.add_argument("--repeats", type=int, default=1, help="number of timed calls after the warm-up call")
     parser.add_argument("--program", default=str(ROOT / "build/cpu/etc"))
     parser.add_argument("--output", type=pathlib.Path)
-    parser.add_argument("--table", action="store_true", help="print what --output holds, measure nothing")
+    parser.add_argument("--table", action="store_true", help="print the results stored in --output without measuring")
     options = parser.parse_args()
     results = json.loads(options.output.read_text())["points"] if options.output and options.output.exists() else []
     names = list(POINTS) if options.points == "all" else options.points.split(",")

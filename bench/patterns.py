@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Attention against length in every pattern and linearly: time and memory of one layer, as CSV and in one picture.
+"""Time and memory of one attention layer against the length, for every sparsity pattern and for linear attention.
 
     bench/patterns.py [--lengths 512,…,32768] [--patterns full,window,bigbird,performer] [--heads 12] [--repeats 3]
                       [--threads 1] [--output FOLDER]
 
-Runs build/cpu/bench_patterns once for each length and after each writes what there is: patterns.csv, patterns.json and,
-where gnuplot is installed, patterns.svg, with processor seconds of forward and backward on the left, bytes of scratch and
-of what forward keeps on the right. `bench/tables.py` makes the table of RESULTS.md from bench/results/patterns.json.
+Runs build/cpu/bench_patterns once per length and writes all results after each run: patterns.csv, patterns.json and,
+where gnuplot is installed, patterns.svg, with CPU time of forward and backward on the left, and the memory for scratch
+and for what forward stores on the right. `bench/tables.py` makes the table of RESULTS.md from
+bench/results/patterns.json.
 """
 import argparse
 import csv
@@ -45,7 +46,7 @@ def write(rows, folder):
         writer.writeheader()
         writer.writerows(rows)
     os.replace(temporary, folder / "patterns.csv")
-    with open(folder / "patterns.json", "w") as file:  # what the table states besides the numbers
+    with open(folder / "patterns.json", "w") as file:  # read by bench/tables.py: also has the command and the machine
         json.dump({"command": " ".join(sys.argv), "machine": machine(), "rows": rows}, file, indent=1)
     plot(rows, folder)
 
@@ -53,7 +54,7 @@ def write(rows, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", default="512,1024,2048,4096,8192,16384,32768")
-    parser.add_argument("--patterns", default="full,window,bigbird,performer", help="of bench_patterns")
+    parser.add_argument("--patterns", default="full,window,bigbird,performer", help="patterns, separated by commas")
     parser.add_argument("--heads", default="12")
     parser.add_argument("--repeats", default="3")
     parser.add_argument("--threads", default="1")

@@ -1,14 +1,15 @@
-"""Pictures (SVG) of measurements, drawn by gnuplot: all in one style, so that a reader of one can read them all.
+"""Draws pictures (SVG) of measurements with gnuplot, all in one style.
 
-A grid, axes on all four sides with the quantity and its unit, a title that says what was measured. One colour for each
-thing compared, one dash for each variant of it (a number type, say), and the project's own program bold.
+Each picture has a grid, a border on all four sides, axis titles with quantity and unit, and a title that states what
+was measured. Each compared program or method has its colour and each variant of it (for example a number type) its
+dash; the project's own program is bold.
 """
 import dataclasses
 import pathlib
 import shutil
 import subprocess
 
-# Colours that are distinct for all kinds of colour vision (Okabe and Ito, 2008), then darker ones; black comes first.
+# Colours that are distinct for all kinds of colour vision (Okabe and Ito, 2008), then darker ones; black is the first.
 COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#777777"]
 DASHES = ["solid", "(9,5)", "(2,4)", "(9,4,2,4)"]
 
@@ -16,9 +17,9 @@ DASHES = ["solid", "(9,5)", "(2,4)", "(9,4,2,4)"]
 @dataclasses.dataclass
 class Curve:
     points: list  # of (x, y)
-    label: str = ""  # "": not in the key, for further seeds of one curve
-    colour: int = 0  # into COLOURS
-    dash: int = 0  # into DASHES
+    label: str = ""  # "": no entry in the key, for further seeds of a curve
+    colour: int = 0  # index into COLOURS
+    dash: int = 0  # index into DASHES
     bold: bool = False
     marks: bool = True
     hollow: bool = False  # hollow marks
@@ -31,12 +32,12 @@ class Panel:
     y: str
     curves: list
     logarithmic: str = ""  # "x", "y" or "xy"
-    ticks: tuple = ()  # of x; (): gnuplot's choice
+    ticks: tuple = ()  # tick positions of x; (): gnuplot's choice
     y_range: str = "[*:*]"
 
 
 def seed_curves(runs):
-    """Curves of the seeds of some methods, in one colour each. runs: {method: [points of a seed, …]}"""
+    """One curve per seed; all seeds of a method have the same colour. runs: {method: [points of a seed, …]}"""
     return [Curve(points, method if first == 0 else "", colour, colour // len(COLOURS), marks=False)
             for colour, (method, seeds) in enumerate(runs.items()) for first, points in enumerate(seeds)]
 
@@ -73,7 +74,7 @@ def panel_text(panel, number):
 
 
 def draw(path, *panels):
-    """Panels side by side. False where gnuplot is not installed: then there is no picture."""
+    """Draws the panels side by side. Returns False and draws nothing if gnuplot is not installed."""
     if not shutil.which("gnuplot"):
         return False
     path = pathlib.Path(path)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What each position method costs a dense encoder of base size: inference and a training step, beside absolute positions.
+"""Cost of each position method in a dense encoder of base size, for inference and for a training step.
 
     bench/position_cost.py [--lengths 128,512] [--rounds 3] [--threads 1] [--output FOLDER]
 
-Every point is a process (`etc benchmark`); all methods take turns in a round. Writes FOLDER/position_cost.json, of which
-`bench/tables.py` makes a table. `build/cpu/bench_attention --only terms` measures the attention alone.
+Every measurement runs in its own process (`etc benchmark`); each round measures all methods, absolute positions
+included. Writes FOLDER/position_cost.json, from which `bench/tables.py` makes a table.
+`build/cpu/bench_attention --only terms` measures the attention alone.
 """
 import argparse
 import csv
@@ -40,7 +41,7 @@ METHODS = {
 
 
 def measure(method, mode, length, options):
-    """CPU seconds of one call."""
+    """CPU time of one call in seconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "model.json").write_text(json.dumps({"model": BASE | METHODS[method]}))

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""One training among several processes of this machine: time of a step, bytes sent, time spent waiting for them.
+"""Training with several processes on this machine: time per step, bytes sent, time spent waiting for communication.
 
     bench/processes.py --output bench/results/processes.json [--steps 2] [--rounds 1] [--layers 12] [--tokens 4096]
                        [--batch 2] [--shapes 1x1 1x2 2x1 2x1x0]
 
-Trains the base model of WikiHop on generated records of that many long tokens each, in micro-batches of one record. Every
-shape (processes x threads of each [x --bucket-bytes]) takes its turn in every round: 2x1x0 sends nothing before the
-backward pass is over, and what it waits longer than 2x1 is what the backward pass hides. Time of a step is that of the
-run's own log, so start and data are left out; the first step is not counted. All runs must end with equal weights, else
-the script fails.
+Trains the base model of WikiHop on generated records of --tokens long tokens each, in micro-batches of one record. Each
+round runs every shape once; a shape is processes x threads per process [x --bucket-bytes]. 2x1x0 sends nothing before
+the backward pass has finished, so the additional waiting time compared with 2x1 is the communication that 2x1 overlaps
+with the backward pass. Step times come from the log of the run, so they exclude start-up and loading of data; the first
+step is not counted. The script fails unless all runs end with equal weights.
 """
 import argparse
 import hashlib
@@ -29,8 +29,9 @@ SHAPES = ["1x1", "1x2", "2x1", "2x1x0"]
 
 
 def filled(records, tokens):
-    """Every record's text with those of the records after it, five sentences made one, until it has more than so many
-    tokens: the preparation cuts all of them at the same length, so that no process has more work than another."""
+    """Extends the text of each record with those of the following records until it has more than `tokens` tokens, and
+    joins every five sentences to one. `etc prepare` then truncates all records to the same length, so that all
+    processes have equal work."""
     texts = [" ".join(record["supports"]) for record in records]
     for index, record in enumerate(records):
         words, source = [], itertools.cycle(texts[index:] + texts[:index])
@@ -45,7 +46,7 @@ def filled(records, tokens):
 
 
 def prepared(folder, tokens):
-    """A data set of generated records, all of so many long tokens."""
+    """A data set of generated records with `tokens` long tokens each."""
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     sample, data, full = folder / "sample", folder / "train.h5", folder / "train.json"
     subprocess.run([ETC, "sample", "--task", "wikihop", "--records", "40", "--seed", "1", "--hops", "1", "--output", sample],
@@ -57,7 +58,7 @@ def prepared(folder, tokens):
 
 
 def trained(data, run, shape, options):
-    """Seconds of each step but the first, and what the log says of sending."""
+    """Seconds of each step except the first, communication figures from the log, and the hash of the final weights."""
     processes, threads, *bucket = (int(word) for word in shape.split("x"))
     launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(processes)] if processes > 1 else []
     if launcher and os.geteuid() == 0:
@@ -80,7 +81,7 @@ def trained(data, run, shape, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True, help="a JSON file")
+    parser.add_argument("--output", required=True, help="JSON file for the results")
     for name, default in (("steps", 2), ("rounds", 1), ("layers", 12), ("tokens", 4096),
                           ("batch", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What a call from Python costs beside the same call within the program.
+"""Cost of a call from Python, compared with the same call within the program.
 
-    bench/python_calls.py --program build/cpu/etc [--tokens 4096] [--rounds 20] [--threads 1] [--model FOLDER] [--output FILE.json]
+    bench/python_calls.py --program build/cpu/etc [--tokens 4096] [--rounds 20] [--threads 1] [--model FOLDER]
+                          [--output FILE.json]
 
-Run by an interpreter that has `longetc` (tasks/python/README.md). One text of so many tokens, to its mean state: by
-Model.encode, and by `etc encode --text - --states mean`, which stays open and gets the text as a line. Both take turns,
-the first one changing from round to round; the figures are medians over the rounds of the ratio of their seconds and of
-their CPU seconds. Without --model one of 6 layers of 256 is made, with random weights.
+Needs an interpreter that has `longetc` (tasks/python/README.md). Encodes one text of --tokens tokens to its mean state:
+with Model.encode, and with a running `etc encode --text - --states mean` that reads the text as a line. Each round runs
+both; the order alternates between rounds. The script prints the median wall and CPU seconds of both, and the median
+over the rounds of their ratio. Without --model, a model of 6 layers and hidden size 256 with random weights is made.
 """
 import argparse
 import json
@@ -30,7 +31,7 @@ CONFIG = {"hidden_size": 256, "num_hidden_layers": 6, "num_attention_heads": 4, 
 
 
 def text_of(model, tokens):
-    """Sentences of words of the vocabulary, a token each: as many as fill `tokens`, CLS among them."""
+    """Sentences of 15 vocabulary words (one token each) and a full stop, 16 tokens per sentence, to fill `tokens`."""
     words = [piece for piece in (model.tokenizer.piece(i) for i in range(len(model.tokenizer))) if piece.isalpha()]
     draw = random.Random(1)
     sentences = []

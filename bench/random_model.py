@@ -4,7 +4,8 @@ import subprocess
 
 
 def random_model(program, folder, model, records=8, long_tokens=4096):
-    """Trains for one step on a few generated records of HotpotQA and returns the model's folder; model: its keys."""
+    """Trains one step on a few generated HotpotQA records; returns the model's folder. model: the section "model" of
+    the configuration."""
     def etc(*words):
         subprocess.run([program, *map(str, words)], check=True, capture_output=True)
 

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""A load test of etc serve with a client of Python's standard library.
+"""Load test of `etc serve`, with a client that uses only Python's standard library.
 
     bench/serve.py [--output results/serve.json] throughput [--layers 4] [--tokens 1024] [--records 48] [--rounds 3]
     bench/serve.py [...] many [--requests 100000] [--clients 8]
     bench/serve.py [...] connections [--connections 200]
     bench/serve.py [...] beside [--layers 12] [--hidden 768] [--tokens 16000] [--shorts 8]
 
-throughput   `etc predict` and `etc serve` on the same generated WikiHop records, by turns: records a second by the clock
-             and by CPU time. Start and loading are left out of both: of predict by a second call with one record, of
-             serve since it is asked when it is ready. All answers must be those of `etc predict --answers`, byte for byte.
-many         requests to a tiny model; resident memory after each tenth, its growth from the second tenth to the last.
-connections  so many at once, each with one request that is sent when all are open.
-beside       short texts asked one after the other, alone and while a long one is computed: seconds of each, and how many of
-             them were answered before the long one.
+throughput   `etc predict` and `etc serve` alternately on the same generated WikiHop records: records per second of wall
+             time and of CPU time. Start-up and loading are excluded: for predict by subtracting a call with one record,
+             for serve because the measurement starts when the server is ready. All answers must equal those of
+             `etc predict --answers` byte for byte.
+many         --requests requests to a tiny model: RSS after each tenth of them, and its growth from the second tenth to
+             the last.
+connections  --connections simultaneous connections; each sends one request after all are open.
+beside       requests with short texts, one after another, alone and while a long text is computed: median wall time of
+             the short requests, and how many of them were answered before the long one.
 """
 import argparse
 import json
@@ -40,7 +42,8 @@ def quiet(*words):
 
 
 def model_and_records(folder, layers, hidden, tokens, records):
-    """A WikiHop model that has hardly learned anything, and records as lines."""
+    """A WikiHop model trained for one step, and generated records as lines of JSON; writes records.jsonl and
+    one.jsonl."""
     sample, data, run = folder / "sample", folder / "train.h5", folder / "run"
     quiet("sample", "--task", "wikihop", "--records", 10 * records, "--seed", 1, "--hops", 1, "--long-tokens", tokens, "--output", sample)
     quiet("prepare", "--task", "wikihop", "--split", "train", "--input", sample / "dev.json", "--vocab", sample / "vocab.txt",
@@ -55,7 +58,7 @@ def model_and_records(folder, layers, hidden, tokens, records):
 
 
 class Server:
-    """A running etc serve."""
+    """A running `etc serve` process."""
 
     def __init__(self, model, folder, *options):
         self.log = folder / "serve.err"
@@ -88,7 +91,7 @@ class Server:
 
 
 class Client:
-    """A connection that stays open."""
+    """A persistent HTTP connection."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -123,13 +126,13 @@ class Client:
 
 
 def by_clients(count, port, work):
-    """work(client, number) in so many threads; what one of them raises is raised."""
+    """Runs work(client, number) in `count` threads; raises the first exception of any of them."""
     failed = []
 
     def run(number):
         try:
             work(Client(port), number)
-        except BaseException as error:  # in any thread
+        except BaseException as error:  # raised again in the main thread
             failed.append(error)
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
@@ -142,7 +145,7 @@ def by_clients(count, port, work):
 
 
 def predicted(model, folder, name):
-    """(seconds, CPU seconds) of etc predict with a prediction file."""
+    """(wall time, CPU time) of one `etc predict` that writes a prediction file."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     quiet("predict", "--model", model, "--input", folder / name, "--output", folder / "p.json")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -157,7 +160,7 @@ def throughput(options, folder):
     bodies = [line.encode() for line in lines]
     server = Server(model, folder)
     rounds = []
-    for turn in range(options.rounds + 1):  # the first warms up
+    for turn in range(options.rounds + 1):  # the first is a warm-up
         whole, one = predicted(model, folder, "records.jsonl"), predicted(model, folder, "one.jsonl")
         predict = [(len(lines) - 1) / max(a - b, 1e-9) for a, b in zip(whole, one)]
         cpu, begin = server.cpu_seconds(), time.monotonic()
@@ -229,7 +232,7 @@ def beside(options, folder):
         read = json.loads(asked.ask("/encode", bodies[name]))["tokens"]["read"]
         return time.monotonic() - begin, read
 
-    timed(client, "short")  # warms up
+    timed(client, "short")  # warm-up
     alone = [timed(client, "short")[0] for _ in range(options.shorts)]
     long = []
     thread = threading.Thread(target=lambda: long.append(timed(patient, "long")))
@@ -253,9 +256,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("what", choices=["throughput", "many", "connections", "beside"])
-    parser.add_argument("--layers", type=int, help="4; of beside 12")
-    parser.add_argument("--hidden", type=int, help="256; of beside 768")
-    parser.add_argument("--tokens", type=int, help="1024; of beside 16000")
+    parser.add_argument("--layers", type=int, help="layers of the model (default 4; `beside`: 12)")
+    parser.add_argument("--hidden", type=int, help="hidden size of the model (default 256; `beside`: 768)")
+    parser.add_argument("--tokens", type=int, help="long tokens per text (default 1024; `beside`: 16000)")
     parser.add_argument("--records", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=8)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Tables of measured results in README.md and bench (README.md, RESULTS.md, experiments), made from the raw numbers in
-bench/results.
+"""Generates the tables of results in README.md and below bench (README.md, RESULTS.md, experiments) from the raw
+numbers in bench/results.
 
-    bench/tables.py            writes what stands between `<!-- table KIND FILE… -->` and `<!-- end -->` anew
-    bench/tables.py --check    changes nothing; says which tables differ from the raw numbers, exit code 1 if one does
+    bench/tables.py            rewrites the text between `<!-- table KIND FILE… -->` and `<!-- end -->`
+    bench/tables.py --check    changes nothing; lists the documents whose tables differ from the raw numbers, exit code
+                               1 if there are any
 
-Every table says on which kind of machine it was measured, how often, and with which command. Ratios have the same number
-type on both sides.
+The caption of a table names its raw numbers and, where they were recorded, the machine, the number of rounds and the
+command. Ratios compare programs with the same number type.
 """
 import csv
 import json
@@ -34,7 +35,7 @@ def median(values):
 
 
 def machine_text(machine):
-    """`AMD EPYC, AVX2 alone`"""
+    """Description of a machine, for example `AMD EPYC, AVX2 alone`."""
     if machine is None:
         return "the machine's kind was not recorded"
     widest = "AMX" if machine["amx_bf16"] else "AVX-512" if machine["avx512"] else "AVX2 alone"
@@ -43,7 +44,7 @@ def machine_text(machine):
 
 
 class Comparison:
-    """The file that bench/peers/compare.py writes."""
+    """Results of bench/peers/compare.py."""
 
     def __init__(self, name, folder=RESULTS):
         self.name, self.data = name, json.loads((folder / name).read_text())
@@ -62,7 +63,7 @@ class Comparison:
         return median([r[what] for r in rounds]) if rounds else None
 
     def rounds(self):
-        """How many rounds count: `2`, or `1 to 4` where not every point was measured in every round."""
+        """Number of rounds: `2`, or `1 to 4` if not every point was measured in every round."""
         rounds = sorted({len(rounds) for rounds in self.points.values()})
         return f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
 
@@ -74,7 +75,8 @@ class Comparison:
                 f"`{self.data['command']}`.")
 
     def ratio(self, program, length):
-        """`0.65 of flex`: share of the fastest peer's time in the same number type; `–` without one."""
+        """Ratio of CPU time to the fastest peer of the same number type, such as `0.65 of flex`; `–` if there is
+        none."""
         number_type = program.split()[1].rstrip(",")
         peers = [(self.seconds(peer, length), peer.split()[0]) for peer in self.programs
                  if not peer.startswith("etc ") and peer.endswith(f" {number_type}") and self.seconds(peer, length)]
@@ -83,7 +85,8 @@ class Comparison:
 
 
 def comparison_table(name, folder=RESULTS):
-    """Seconds and memory of every program against the length, and what etc takes of the fastest peer of its type."""
+    """CPU time and memory of every program by length, and the ratios of etc to the fastest peer of the same number
+    type."""
     result = Comparison(name, folder)
     lines = [result.caption(), "", "| CPU seconds, peak RSS in MB | " + " | ".join(f"{n:,}" for n in result.lengths) + " |",
              "|---" * (len(result.lengths) + 1) + "|"]
@@ -99,7 +102,7 @@ def comparison_table(name, folder=RESULTS):
 
 
 def at_length_table(name, length, number_type):
-    """One length and number type, the fastest program first; models of base size alone, which LFM2 350M is not."""
+    """Programs at one length and number type, the fastest first; only models of base size, so LFM2 350M is left out."""
     result, length = Comparison(name), int(length)
     programs = [p for p in result.programs
                 if (p, length) in result.points and p.split()[1].rstrip(",") == number_type and not p.startswith("lfm2")]
@@ -114,8 +117,8 @@ def at_length_table(name, length, number_type):
 
 
 def ratios_table(*names):
-    """What etc takes of the fastest peer in the same number type: a row for each file, mode and number type. Newest first:
-    a length that an earlier file has is left out of a later one."""
+    """Ratios of CPU time of etc to the fastest peer of the same number type, one row per file, mode and number type.
+    The newest file comes first; a length that it contains is left out of the rows of later files."""
     shown = set()
     lines = ["| etc / fastest peer, CPU seconds | tokens: ratio | machine, rounds | raw numbers |", "|---" * 4 + "|"]
     for result in map(Comparison, names):
@@ -132,7 +135,7 @@ def ratios_table(*names):
 
 
 def attention_table(name, folder=RESULTS):
-    """The file that bench/peers/attention.py writes."""
+    """Results of bench/peers/attention.py."""
     data = json.loads((folder / name).read_text())
     large = median(data["gflops"]["oneDNN 2048x2048x2048"])
     rounds = max(len(values) for values in data["gflops"].values())
@@ -144,7 +147,7 @@ def attention_table(name, folder=RESULTS):
 
 
 def memory_table(name):
-    """The file that bench/memory.py writes."""
+    """Results of bench/memory.py."""
     data = json.loads((RESULTS / name).read_text())
     points = data["points"]
     lines = [f"{machine_text(data['machine'])}; 1 call; raw numbers: `bench/results/{name}`; `bench/memory.py`.", "",
@@ -160,13 +163,13 @@ def memory_table(name):
 
 
 def lengths_table(name):
-    """The benchmark.csv of `etc benchmark`."""
+    """Results of `etc benchmark` (benchmark.csv)."""
     with open(RESULTS / name) as file:
         rows = list(csv.DictReader(file))
     lines = [f"Raw numbers: `bench/results/{name}`.", "",
              "| scores | L | G | seconds | forecast, s | tokens/s | peak of the buffers, MB | forecast, MB |",
              "|---" * 8 + "|"]
-    if "program_mb" in rows[0]:  # measured with the process's peak RSS, not buffers alone
+    if "program_mb" in rows[0]:  # newer files contain the peak RSS of the process, not only that of the buffers
         lines[2] = lines[2].replace("peak of the buffers", "peak of the process")
     return lines + [f"| {r['kind']} | {int(r['long_tokens']):,} | {int(r['global_tokens']):,} | {float(r['seconds']):.2f} "
                     f"| {float(r['forecast_seconds']):.2f} | {float(r['tokens_per_second']):,.0f} | "
@@ -174,12 +177,12 @@ def lengths_table(name):
 
 
 def text_table(name):
-    """What one measurement of `./run bench --output bench/results` printed, as it is."""
+    """The unchanged output of one measurement of `./run bench --output bench/results`."""
     return [f"Raw: `bench/results/{name}`.", "", "```", (RESULTS / name).read_text().strip(), "```"]
 
 
 def waiting_table(name):
-    """The file that bench/waiting_threads.py writes."""
+    """Results of bench/waiting_threads.py."""
     data = json.loads((RESULTS / name).read_text())
     seconds = {(p["way"], p["beside"]): [r["wall_s"] for r in p["rounds"]] for p in data["points"]}
     ways = list(dict.fromkeys(p["way"] for p in data["points"]))
@@ -193,7 +196,7 @@ def waiting_table(name):
 
 
 def processes_table(name):
-    """The file that bench/processes.py writes."""
+    """Results of bench/processes.py."""
     data = json.loads((RESULTS / name).read_text())
     words = {1: "one", 2: "two", 3: "three", 4: "four", 8: "eight"}
     shapes = " ".join(row["shape"] for row in data["rows"])
@@ -213,7 +216,7 @@ def processes_table(name):
 
 
 def offset_table(name):
-    """The CSV of bench/experiments/offset_task.py."""
+    """Results of bench/experiments/offset_task.py."""
     with open(RESULTS / name) as file:
         rows = list(csv.DictReader(file))
     lines = [f"Raw numbers: `bench/results/{name}`.", "",
@@ -231,7 +234,7 @@ def offset_table(name):
 
 
 def copying_table(name):
-    """The CSV of bench/experiments/memory_task.py."""
+    """Results of bench/experiments/memory_task.py."""
     with open(RESULTS / name) as file:
         ends = [row for row in csv.DictReader(file) if row["answer_accuracy"]]
     lines = [f"Raw numbers: `bench/results/{name}`.", "",
@@ -247,7 +250,7 @@ def copying_table(name):
 
 
 def csv_table(name):
-    """A CSV as it is."""
+    """All rows and columns of a CSV file, unchanged."""
     with open(RESULTS / name) as file:
         header, *rows = csv.reader(file)
     lines = [f"Raw numbers: `bench/results/{name}`.", "", f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
@@ -255,7 +258,7 @@ def csv_table(name):
 
 
 def dense_table(name, folder=RESULTS):
-    """The file that bench/peers/dense.py writes."""
+    """Results of bench/peers/dense.py."""
     data = json.loads((folder / name).read_text())
     points = {(p["program"], p["mode"], p["length"]): p["rounds"] for p in data["points"]}
     rounds, threads = len(data["points"][0]["rounds"]), data["threads"]
@@ -276,7 +279,7 @@ def dense_table(name, folder=RESULTS):
 
 
 def first_answer_table(name):
-    """The file that bench/first_answer.py writes for one program."""
+    """Results of bench/first_answer.py for one program."""
     data = json.loads((RESULTS / name).read_text())
     threads = data["threads"]
     lines = [f"{machine_text(data['machine'])}; {threads} thread{'s' if threads > 1 else ''}; {data['rounds']} rounds, load "
@@ -291,7 +294,7 @@ def first_answer_table(name):
 
 
 def position_cost_table(name):
-    """The file that bench/position_cost.py writes; ratios are those of one round, by their medians."""
+    """Results of bench/position_cost.py; the ratios are medians of the ratios of each round."""
     data = json.loads((RESULTS / name).read_text())
     points = {(p["length"], p["method"], p["mode"]): p["cpu_s"] for p in data["points"]}
     methods = list(dict.fromkeys(p["method"] for p in data["points"]))
@@ -311,7 +314,8 @@ def position_cost_table(name):
 
 
 def patterns_table(name):
-    """The file that bench/patterns.py writes: forward and backward together, and the larger of what either needs."""
+    """Results of bench/patterns.py: the sum of the times of forward and backward, and the larger of their memory
+    needs."""
     data = json.loads((RESULTS / name).read_text())
     rows = data["rows"]
     points = {(r["pattern"], int(r["tokens"])): r for r in rows}
@@ -335,7 +339,7 @@ KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "
 
 
 def filled(text):
-    """The document with every table made anew."""
+    """Returns the document with all tables regenerated."""
 
     def table(match):
         kind, *arguments = match.group(1).split()

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What threads that wait cost: training steps with one and two threads, alone on the machine and beside other programs.
+"""Cost of waiting threads: training with one and two threads, alone on the machine and beside other programs.
 
     bench/waiting_threads.py --output bench/results/waiting_threads.json [--steps 200] [--rounds 5] [--old PROGRAM]
 
-Trains `wikihop_tiny` on generated records. Every way of waiting takes its turn in every round: one thread; two as the
-program comes; two that run every loop on both (OMP_DYNAMIC=false), and of these two that sleep at once
-(GOMP_SPINCOUNT=0) and two that always look on (OMP_WAIT_POLICY=active). --old adds another build of the program with two threads. Beside none, one, two and four programs that compute without end.
+Trains `wikihop_tiny` on generated records. Each round runs every variant once: one thread; two threads with the default
+settings; two threads that run every loop on both (OMP_DYNAMIC=false); and the last variant with threads that sleep at
+once (GOMP_SPINCOUNT=0) and with threads that spin-wait (OMP_WAIT_POLICY=active). --old adds another build of the
+program with one and two threads. All variants run beside none, one, two and four programs that compute in an endless
+loop (--beside).
 """
 import argparse
 import json
@@ -37,7 +39,7 @@ def prepared(folder, etc):
 
 
 def trained(program, data, folder, threads, steps, settings):
-    """{"wall_s", "cpu_s"} of one process."""
+    """Wall and CPU time of one training process: {"wall_s", "cpu_s"}."""
     environment = {name: value for name, value in os.environ.items() if name not in SETTINGS} | settings
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run([program, "train", "--config", ROOT / "tasks/configs/wikihop_tiny.json", "--data", data, "--steps",
@@ -49,7 +51,7 @@ def trained(program, data, folder, threads, steps, settings):
 
 
 class OtherPrograms:
-    """So many that compute until the block ends."""
+    """Runs `count` programs that compute in an endless loop until the `with` block ends."""
 
     def __init__(self, count):
         self.count, self.running = count, []
@@ -65,10 +67,10 @@ class OtherPrograms:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True, help="a JSON file")
+    parser.add_argument("--output", required=True, help="JSON file for the results")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--beside", type=int, nargs="*", default=[0, 1, 2, 4], help="numbers of other programs")
+    parser.add_argument("--beside", type=int, nargs="*", default=[0, 1, 2, 4], help="numbers of other running programs")
     parser.add_argument("--old", help="another build of the program")
     options = parser.parse_args()
     load = os.getloadavg()[0]

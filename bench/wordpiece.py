@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""WordPiece of bench_text next to the Python package `tokenizers` on the same text, one thread each, taking turns; both
-by processor time.
+"""Compares the CPU time of WordPiece in bench_text with that of the Python package `tokenizers` on the same text; one
+thread each, in alternating runs.
 
   bench/wordpiece.py --vocab vocab.txt --input documents.txt [--turns 5] [--program build/cpu/bench_text]
 
-Every line of the input is a document. Both make token ids alone; the numbers of ids must be equal. The package
-(pip install tokenizers) is needed for this comparison only; without it nothing is measured. It is measured in two ways:
-all documents in one call (its best) and one call per document.
+Every line of the input is a document. Both programs produce only token ids; the numbers of ids must be equal. The
+package (pip install tokenizers) is needed for this comparison only; without it nothing is measured. It is measured in
+two ways: all documents in one call (its fastest way), and one call per document.
 """
 import argparse
 import os
@@ -38,13 +38,13 @@ def main():
     except ImportError:
         print("wordpiece: skipped, the Python package tokenizers is not installed (pip install tokenizers)")
         return 0
-    # Split into the same lines as bench_text, at line feeds only.
+    # Split at line feeds only, as bench_text does.
     with open(given.input, "rb") as file:
         data = file.read()
     lines = data.split(b"\n")
     documents = [line.decode() for line in (lines[:-1] if data.endswith(b"\n") else lines)]
     tokenizer = load_tokenizer(given.vocab)
-    # Ids without offsets if this version supports it.
+    # Produces ids without offsets, where this version supports it.
     batch = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
 
     def in_one_call():

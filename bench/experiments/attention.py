@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""What attention looks like after pre-training: entropy and divergence of four architectures, and the masses of an ETC
-with and without hidden sentences (analysis 13).
+"""Attention statistics after pre-training: entropy and divergence of four architectures, and the attention mass by type
+of an ETC with and without hidden sentences (analysis 13).
 
     bench/experiments/attention.py layers|masses --output FOLDER [--train TEXT… --eval TEXT…]
                                    [--seeds N] [--steps N] [--examples N] [--threads N]
 
-Texts, data and runs as pretraining.py has them; the same command goes on where it was stopped. Both train on a small part
-of the text until it is known by heart: a large text teaches no attention within the steps that two cores can pay. What is
-looked at are held-out texts (--eval).
+Texts, data and run folders are as in pretraining.py; the same command resumes an interrupted experiment. Both
+experiments train on a small part of the text until the model has memorised it, because on a large text the attention
+learns nothing within the number of steps that two cores can afford. The analysis uses held-out texts (--eval).
 
-  layers  8 layers of width 64, the same seeds for Post-LN, Pre-LN, RealFormer sum and mean: by layer the median entropy,
-          its variance over tokens, the median divergence from the layer before (same head, most similar head, own scores);
-          whether entropy falls with depth; sign tests of RealFormer against the others
-  masses  ETCs of 4 layers with and without hidden sentences, and with soft g2l: mass by attention type, and the first
+  layers  8 layers of width 64, the same seeds for Post-LN, Pre-LN, RealFormer sum and mean: per layer the median
+          entropy, its variance over tokens, and the median divergence from the previous layer (same head, most similar
+          head, own scores); whether entropy falls with depth; sign tests of RealFormer sum against the others
+  masses  ETCs of 4 layers with and without hidden sentences, and with soft g2l: attention mass by type, and the first
           layer's attention by distance
 
-Results: FOLDER/attention_<experiment>.csv, FOLDER/attention_signs.csv and, where gnuplot is installed, pictures; what
-`etc analyze` writes of every run lies beside the run.
+Results: FOLDER/attention_<experiment>.csv, FOLDER/attention_means.csv, FOLDER/attention_signs.csv and, where gnuplot is
+installed, pictures. The output of `etc analyze` for each run is stored in the folder of that run.
 """
 import collections
 import csv
@@ -46,7 +46,7 @@ TESTS = [(other, column, -1) for other in ("post_ln", "pre_ln", "realformer_mean
 
 
 def analysis_of(model, data, options, folder, words=()):
-    """The first model's summary by `etc analyze`, which is kept beside the run."""
+    """Summary of the first model by `etc analyze`; an existing summary in the folder is reused."""
     if not (folder / "summary.json").exists():
         call("analyze", "--model", model, "--data", data, "--examples", options.examples, "--output", folder, "--threads",
              options.threads, *words)
@@ -54,7 +54,7 @@ def analysis_of(model, data, options, folder, words=()):
 
 
 def best_matches(folder):
-    """Layer -> mean over heads of the divergence from the most similar head of the layer before."""
+    """Layer -> mean over heads of the divergence from the most similar head of the previous layer."""
     values = collections.defaultdict(list)
     with open(folder / "best_match.csv", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -63,13 +63,13 @@ def best_matches(folder):
 
 
 def numbers_by_layer(summary, folder):
-    """Column -> a value of every layer; nan where there is none."""
+    """Column -> one value per layer; nan where the layer has no value."""
     quantities = summary["operators"][0]["mean_over_heads_by_layer"]
     columns = {}
     for column, (quantity, which) in BY_LAYER.items():
         values = quantities.get(quantity, {}).get(which, [None] * LAYERS)
         columns[column] = [math.nan if value is None else value for value in values]
-    if "own_jsd" not in quantities:  # no scores are carried: all scores are the layers' own
+    if "own_jsd" not in quantities:  # no residual scores: all scores are the layer's own
         columns[OWN] = columns["median jsd (bits)"]
     best = best_matches(folder)
     columns[BEST] = [best.get(layer, math.nan) for layer in range(LAYERS)]
@@ -77,7 +77,7 @@ def numbers_by_layer(summary, folder):
 
 
 def sign_test(differences):
-    """Below zero, above zero, and the probability of a split at least as uneven where either side is as likely."""
+    """Counts below and above zero, and the p-value of the two-sided sign test."""
     below, above = sum(d < 0 for d in differences), sum(d > 0 for d in differences)
     n, most = below + above, max(below, above)
     tail = sum(math.comb(n, k) for k in range(most, n + 1)) / 2 ** n if n else 1.0
@@ -85,7 +85,7 @@ def sign_test(differences):
 
 
 def write_signs(options, found, seeds):
-    """By (seed, layer) pairs, and by seeds alone: layers of one run are not independent."""
+    """Sign tests over (seed, layer) pairs and over seeds alone, because the layers of one run are not independent."""
     rows = []
     for other, column, expected in TESTS:
         differences = [[found["realformer_sum", seed][column][layer] - found[other, seed][column][layer]
@@ -142,7 +142,7 @@ def layers(options, data):
 
 
 def near_mass(folder):
-    """Distance -> mean probability of the first layer's window, over heads and all queries."""
+    """Distance -> mean l2l probability of the first layer, over heads and all queries."""
     values = collections.defaultdict(list)
     with open(folder / "distance_mass.csv", encoding="utf-8") as file:
         for row in csv.DictReader(file):

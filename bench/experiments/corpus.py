@@ -1,12 +1,13 @@
-"""Texts for pre-training experiments: cleaned of the marks of WikiText, one paragraph a line, documents apart."""
+"""Texts for pre-training experiments: WikiText markup removed, one paragraph per line, an empty line between
+documents."""
 import gzip
 import pathlib
 import re
 
 
 def documents(path):
-    """Documents of a text file, each a list of paragraphs. WikiText: a document per article, headings left out; other
-    texts: documents are apart by empty lines."""
+    """Documents of a text file, each a list of paragraphs. In WikiText each article is a document and headings are left
+    out; in other texts empty lines separate documents."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file]
@@ -18,7 +19,7 @@ def documents(path):
 
 
 def split_at(lines, ends):
-    """Runs of lines between those that end one, which are left out; empty runs too."""
+    """Splits the lines at those for which `ends` is true. Separators, empty lines and empty runs are left out."""
     runs = [[]]
     for line in lines:
         if ends(line):
@@ -29,14 +30,15 @@ def split_at(lines, ends):
 
 
 def clean(line):
-    """WikiText's own marks undone: its unknown words, and hyphens, commas and points within words."""
+    """Reverts WikiText's markup: ` @-@ `, ` @,@ ` and ` @.@ ` within words, and `<unk>` (becomes [UNK])."""
     for mark in "-,.":
         line = line.replace(f" @{mark}@ ", mark)
     return line.replace("<unk>", "[UNK]")
 
 
 def write_corpus(paths, target):
-    """All documents of the files as plain text with an empty line after each; returns documents and words."""
+    """Writes all documents of the files as plain text, an empty line after each; returns the numbers of documents and
+    words."""
     texts = [document for path in paths for document in documents(pathlib.Path(path)) if document]
     target.write_text("".join("\n".join(text) + "\n\n" for text in texts), encoding="utf-8")
     return len(texts), sum(len(line.split()) for text in texts for line in text)

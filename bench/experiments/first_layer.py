@@ -1,5 +1,5 @@
-"""The first layer of a trained dense encoder with Huang's method 4, computed by numpy from its checkpoint: the rows of its
-relative table, and how much attention a token pays to what distance (analysis 6)."""
+"""The first layer of a trained dense encoder with Huang's method 4, computed by numpy from its checkpoint: the rows of
+its relative table, and the attention probability by distance (analysis 6)."""
 import json
 import math
 import struct
@@ -9,7 +9,7 @@ import numpy
 
 
 def tensors(path):
-    """Names and arrays of a safetensors file of fp32."""
+    """{name: array} of an fp32 safetensors file."""
     data = path.read_bytes()
     size, = struct.unpack("<Q", data[:8])
     header = json.loads(data[8:8 + size])
@@ -28,12 +28,13 @@ class FirstLayer:
         return self.parts["bert/encoder/layer_0/attention/self/" + name]
 
     def row_norms(self):
-        """Distance -> norm of its row, the mean over heads."""
+        """Distance -> norm of its table row, averaged over heads."""
         norms = numpy.linalg.norm(self.table, axis=2).mean(axis=1)
         return {row - self.clip: float(norm) for row, norm in enumerate(norms)}
 
     def attention(self, data, most=64):
-        """Distance -> mean probability, over heads, over tokens that have a neighbour there, of the first texts."""
+        """Distance -> mean probability over heads and over the tokens that have a neighbour at that distance, in the
+        first `most` texts."""
         sums, counts = {}, {}
         with h5py.File(data) as file:
             offsets = file["examples/long_token_ids/offsets"][:most + 1]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""SQuAD with contexts of 4,096 tokens on an ETC: one article as long texts without windows, and whole, over windows.
+"""SQuAD with contexts of 4,096 tokens on an ETC: part of an article in one window, and the whole article in several.
 
     bench/experiments/long_squad.py --data DATA --output FOLDER [--questions 4] [--steps 80] [--threads 2]
 
-DATA/squad/squad_v1.1_train_notre_dame.json is one article of 55 paragraphs. Its first paragraphs are joined to a text that
-just fits into 4,096 tokens, of which a few questions are kept; an ETC (4 layers, width 128, radius 84, norms first, random weights)
-learns them by heart. Then the same questions are asked of the whole article (five windows of 4,096 tokens) without further
-training. Writes long_squad.csv.
+DATA/squad/squad_v1.1_train_notre_dame.json is one article of 55 paragraphs. As many of its first paragraphs as fit into
+4,096 tokens are joined to one text, and a few of their questions are kept. An ETC (4 layers, width 128, radius 84,
+pre-LN, random initial weights) is trained until it has memorised the answers. Then it answers the same questions on the
+whole article (five windows of 4,096 tokens) without further training. Writes long_squad.csv.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ SIZES = ["--vocab-size", 30522, "--hidden-size", 128, "--num-hidden-layers", 4, 
 
 
 def joined(paragraphs, kept):
-    """One text of all paragraphs, with the questions whose ids are kept."""
+    """Joins all paragraphs to one text; keeps only the questions whose ids are in `kept`."""
     context, questions = "", []
     for paragraph in paragraphs:
         for question in paragraph["qas"]:
@@ -47,14 +47,14 @@ class Experiment:
         return raw, output, int(next(line for line in printed.splitlines() if line.startswith("examples:")).split()[1])
 
     def fitting(self, paragraphs):
-        """So many first paragraphs as give one window."""
+        """The largest number of first paragraphs that fit into one window."""
         count = len(paragraphs)
         while self.prepared("probe", joined(paragraphs[:count], {paragraphs[0]["qas"][0]["id"]}))[2] > 1:
             count -= 1
         return count
 
     def evaluate(self, label, raw, data, windows):
-        """By `etc predict` and the official rules."""
+        """Runs `etc predict` and scores the predictions by the official rules."""
         predictions = self.options.output / "predictions.json"
         self.etc("predict", "--model", self.options.output / "run/last", "--data", data, "--output", predictions,
                  "--threads", self.options.threads)
@@ -81,8 +81,8 @@ class Experiment:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="a folder with squad and vocab")
-    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder with squad/ and vocab/")
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="folder for the results")
     parser.add_argument("--questions", type=int, default=4)
     parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--threads", type=int, default=2)

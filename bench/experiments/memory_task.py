@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Copying from far: a language model with memory against one without, raw numbers and picture.
+"""Long-range copying: a language model with memory against one without; raw numbers and picture.
 
-    bench/experiments/memory_task.py --output FOLDER [--memory 0,16,64] [--seeds 1,2,3] [--steps 2000] [--program build/cpu/etc]
+    bench/experiments/memory_task.py --output FOLDER [--memory 0,16,64] [--seeds 1,2,3] [--steps 2000]
+                                     [--program build/cpu/etc]
 
-Generates texts whose last letter is their first one, more than 40 characters back (`etc sample --task lm`), prepares them
-in segments of 16, trains tasks/configs/lm_tiny.json with each memory length and seed on one thread, and writes
-memory_task.csv and, where gnuplot is installed, memory_task.svg into the folder: accuracy on the answers and bits per
-character of held-out texts. `bench/tables.py` makes the table of LANGUAGE_MODEL.md from bench/results/memory_task.csv.
+Generates texts whose last letter repeats their first letter, more than 40 characters earlier (`etc sample --task lm`),
+prepares them in segments of 16, and trains tasks/configs/lm_tiny.json with each memory length and seed on one thread.
+Writes memory_task.csv and, where gnuplot is installed, memory_task.svg into FOLDER: accuracy on the answers and bits
+per character of held-out texts. `bench/tables.py` makes the table of LANGUAGE_MODEL.md from
+bench/results/memory_task.csv.
 """
 import argparse
 import json
@@ -34,7 +36,7 @@ def prepare(etc, folder, records):
 
 
 def answer_accuracy(predictions):
-    """Share of the letters behind question marks that are the most probable piece."""
+    """Share of the letters after a question mark that the model predicts as the most probable piece."""
     right = answers = 0
     asked = False
     with open(predictions, encoding="utf-8") as file:
@@ -49,7 +51,7 @@ def answer_accuracy(predictions):
 
 
 def train(etc, folder, vocabulary, memory, seed, steps):
-    """Rows of one run: an evaluation each, the last one with the accuracy on the answers."""
+    """Trains one model; returns one row per evaluation, the last one with the accuracy on the answers."""
     run = folder / f"run_{memory}_{seed}"
     begin = time.monotonic()
     etc("train", "--config", CONFIG, "--data", folder / "train.h5", "--eval-data", folder / "dev.h5", "--vocab",
@@ -69,7 +71,7 @@ def train(etc, folder, vocabulary, memory, seed, steps):
 
 
 def plot(rows, folder):
-    """Bits per character against steps; the seeds of a memory length have one colour."""
+    """Plots bits per character against steps; all seeds of a memory length have the same colour."""
     runs = {}
     for memory, seed, step, bits, *_ in rows:
         runs.setdefault(f"memory {memory}", {}).setdefault(seed, []).append((step, bits))
@@ -80,11 +82,11 @@ def plot(rows, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
-    parser.add_argument("--memory", default="0,16,64", help="memory lengths")
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="folder for the results")
+    parser.add_argument("--memory", default="0,16,64", help="memory lengths in tokens, separated by commas")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--records", type=int, default=2000, help="texts to train on")
+    parser.add_argument("--records", type=int, default=2000, help="number of training texts")
     program.add_option(parser)
     options = parser.parse_args()
     etc = program.Program(options.program)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Which position methods can point to a fixed distance: the synthetic offset task, its raw numbers and its picture.
+"""Which position methods can attend to a fixed distance: the synthetic offset task, its raw numbers and its picture.
 
     bench/experiments/offset_task.py --output FOLDER [--methods …] [--seeds 1,2,3] [--steps 1000] [--threads 1]
                                      [--keep]
 
-Runs build/cpu/offset_task (build it with `./run build cpu offset_task`) and writes offset_task.csv and, where gnuplot is
-installed, offset_task.svg into the folder: accuracy against training steps, every seed a line. `bench/tables.py` makes
+Runs build/cpu/offset_task (build it with `./run build cpu offset_task`) and writes offset_task.csv and, where gnuplot
+is installed, offset_task.svg into FOLDER: accuracy against training steps, one curve per seed. `bench/tables.py` makes
 the table of README.md from bench/results/offset_task.csv.
 """
 import argparse
@@ -22,7 +22,7 @@ PROGRAM = ROOT / "build/cpu/offset_task"
 
 
 def plot(rows, folder):
-    """Accuracy against steps; the seeds of a method have one colour."""
+    """Plots accuracy against steps; all seeds of a method have the same colour."""
     runs = {}
     for method, seed, step, accuracy, *_ in rows:
         runs.setdefault(method, {}).setdefault(seed, []).append((step, accuracy))
@@ -32,7 +32,8 @@ def plot(rows, folder):
 
 
 def joined(old, new):
-    """Lines of both, the new ones in the place of old ones of the same run; methods in the old order, then seeds."""
+    """Merges both lists of lines: a new line replaces the old line of the same run. Sorted by method (old order), then
+    by seed."""
     runs = {tuple(line.split(",")[:2]) for line in new}
     lines = [line for line in old if tuple(line.split(",")[:2]) not in runs] + new
     methods = list(dict.fromkeys(line.split(",")[0] for line in lines))
@@ -41,12 +42,12 @@ def joined(old, new):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
-    parser.add_argument("--methods", help="none, absolute, and values of relative_positions")
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="folder for the results")
+    parser.add_argument("--methods", help="none, absolute, or values of relative_positions, separated by commas")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--keep", action="store_true", help="runs of other methods and seeds stay in the file")
+    parser.add_argument("--keep", action="store_true", help="keep the file's rows of other methods and seeds")
     options = parser.parse_args()
     if not PROGRAM.exists():
         sys.exit(f"{PROGRAM.relative_to(ROOT)} is missing: ./run build cpu offset_task")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Whether GLUE and SQuAD can be learned by heart: a small dense encoder on 100 rows of each data set and on an article.
+"""Overfitting test on GLUE and SQuAD: a small dense encoder must memorise 100 rows of each data set, and an article.
 
     bench/experiments/overfit_qa.py --data FOLDER --output FOLDER [--sets rte,cola,…,squad] [--threads 2]
 
-FOLDER/glue and FOLDER/squad hold the original files, FOLDER/vocab a BERT vocabulary. Trains with build/cpu/etc on the
-first rows of a training file and evaluates on the same rows; writes overfit_qa.csv into the output folder.
+FOLDER/glue and FOLDER/squad contain the original files, FOLDER/vocab a BERT vocabulary. Trains with build/cpu/etc on
+the first rows of a training file and evaluates on the same rows; writes overfit_qa.csv into the output folder.
 
-CoLA, MRPC, RTE and STS-B are real rows. Of the other sets the data hold a row or two of the benchmark's form: these, and
-below them rows of the same form with sentences of CoLA, MRPC, RTE and SQuAD. QNLI's labels are true (does the sentence
-hold the answer?), the others' are drawn, as learning by heart needs nothing to be found.
+CoLA, MRPC, RTE and STS-B use real rows. For the other data sets only samples of a row or two are available; they are
+extended to 100 rows in the same format with sentences of CoLA, MRPC, RTE and SQuAD. The labels of QNLI are true
+(whether the sentence contains the answer); the others are random, because memorisation does not need meaningful labels.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ SIZES = ["--model-kind", "dense", "--vocab-size", "30522", "--hidden-size", "128
          "--num-attention-heads", "4", "--intermediate-size", "512", "--max-absolute-position-embeddings", "512",
          "--norm", "pre_ln", "--hidden-dropout-prob", "0", "--attention-probs-dropout-prob", "0"]
 
-# data set: file below glue/, header lines, further settings of the preparation
+# data set: file below glue/, number of header lines, further options of `etc prepare`
 REAL = {
     "cola": ("CoLA/in_domain_train.tsv", 0, []),
     "mrpc": ("MRPC/msr_paraphrase_train.txt", 1, []),
@@ -48,7 +48,8 @@ def lines_of(path):
 
 
 def sentences_with_answers(article):
-    """(question, sentence, label) of an article: in turn the sentence with the answer, and one without from the same text."""
+    """(question, sentence, label) of an article: alternately a sentence that contains the answer and one of the same
+    paragraph that does not."""
     for paragraph in json.loads(article.read_text(encoding="utf-8"))["data"][0]["paragraphs"]:
         sentences = paragraph["context"].split(". ")
         for number, question in enumerate(paragraph["qas"]):
@@ -60,7 +61,7 @@ def sentences_with_answers(article):
 
 
 def borrowed(source, data):
-    """Rows of texts; a label behind them where the source has a true one."""
+    """Rows of texts, for SQuAD followed by the true label."""
     if source == "squad":
         return sentences_with_answers(data / "squad" / ARTICLE)
     file, header, _ = REAL[source]
@@ -70,7 +71,7 @@ def borrowed(source, data):
 
 
 def made_rows(name, data):
-    """A file of the benchmark's form: the sample's header and rows, then rows with other sets' sentences."""
+    """A file in the benchmark's format: the sample's header and rows, then rows with sentences of another data set."""
     file, source, labels = MADE[name]
     header, *rows = [line for line in lines_of(data / "glue/glue_tsv_samples" / file) if line]
     columns = header.split("\t")
@@ -97,7 +98,7 @@ class Learner:
         self.vocab = options.data / "vocab/bert_uncased_vocab.txt"
 
     def learned(self, task, prepare, evaluate, training, raw, folder):
-        """Metrics of a model on what it was trained on, and the seconds that training took."""
+        """Trains a model; returns its metrics on the training rows and the wall seconds of training."""
         common = ["--task", task, "--vocab", self.vocab, "--input", raw]
         self.etc("prepare", *common, "--split", "train", "--output", folder / "train.h5", *prepare)
         self.etc("prepare", *common, "--split", "dev", "--output", folder / "dev.h5", *prepare, *evaluate)
@@ -129,8 +130,8 @@ class Learner:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="a folder with glue, squad and vocab")
-    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder with glue/, squad/ and vocab/")
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="folder for the results")
     parser.add_argument("--sets", default=",".join([*REAL, *MADE, "squad"]))
     parser.add_argument("--threads", type=int, default=2)
     add_option(parser)

@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Position methods in masked-language modelling at a size that one core can pay (relative-positions 17, R1 to R4).
+"""Position methods in masked-language modelling, at a size that one core can afford (relative-positions 17, R1 to R4).
 
     bench/experiments/positions.py methods|clip|longer|layer --output FOLDER --train TEXT… --eval TEXT…
-                                   [--methods …] [--clips …] [--seeds 1,2] [--steps N] [--norm pre_ln|post_ln] [--threads N]
+                                   [--methods …] [--clips …] [--seeds 1,2] [--steps N] [--norm pre_ln|post_ln]
+                                   [--threads N]
 
-A dense encoder (4 layers, width 128, 4 heads) learns masked whole words of 128 pieces, 32 texts a step: 244 steps are a
-million tokens. Pre-LN by default: after as many tokens Post-LN with 8,192 pieces still says the most frequent one.
-Data and runs lie in FOLDER; the same command goes on where it was stopped, and a table holds all runs that are there.
-Results: FOLDER/positions_<experiment>.csv and, where gnuplot is installed, a picture.
+A dense encoder (4 layers, width 128, 4 heads) learns to predict masked whole words in texts of 128 pieces, 32 texts per
+step: 244 steps are a million tokens. The default is Pre-LN: after this number of tokens, Post-LN with 8,192 pieces
+still predicts only the most frequent piece. Data and runs are stored in FOLDER; the same command resumes an interrupted
+experiment, and a table contains all runs found there. Results: FOLDER/positions_<experiment>.csv and, where gnuplot is
+installed, a picture.
 
-  methods  R1: masked accuracy of every method; differences of neighbours by accuracy with more than one seed
-  clip     R2: Huang's method 4 with tables of 1 to 64 distances either way
+  methods  R1: masked accuracy of every method; with more than one seed, the methods are ranked by accuracy and each is
+           compared with the next one
+  clip     R2: Huang's method 4 with distances clipped at 1 to 64 in either direction
   longer   R3: the models of `methods`, unchanged, on texts of 256
-  layer    R4: the first layer of `methods`' huang4 (numpy, h5py): norms of its table's rows, attention by distance
+  layer    R4: the first layer of the huang4 model of `methods` (needs numpy, h5py): norms of the rows of its relative
+           table, attention by distance
 """
 import argparse
 import math
@@ -24,7 +28,7 @@ from pretraining import ETC, Data, call, interval, losses, parser_of, plot, run_
 
 LENGTH = 128
 WIDTH, HEADS, LAYERS = 128, 4, 4
-# none and absolute are not values of relative_positions. Huang's tables are not clipped: n-1.
+# none and absolute are not values of relative_positions. Huang's clip of n-1 covers all distances of a text.
 METHODS = {
     "none": ["--max-absolute-position-embeddings", 0],
     "absolute": ["--max-absolute-position-embeddings", LENGTH],
@@ -45,7 +49,7 @@ def arguments(method, clip=None):
 
 
 class Runs:
-    """Training runs of one experiment, a folder each."""
+    """Training runs of one experiment, one folder per run."""
 
     def __init__(self, options, data, steps):
         self.options, self.data = options, data
@@ -73,7 +77,7 @@ class Runs:
 
 
 def accuracy(run):
-    """Masked accuracy in percent, and the loss, of the last evaluation."""
+    """Masked accuracy in percent and masked loss of the last evaluation."""
     last = losses(run)[1][-1]
     return 100 * last["masked_lm_accuracy"], last["masked_lm_loss"]
 
@@ -83,7 +87,7 @@ def in_order(found, names):
 
 
 def result_rows(found, names):
-    """A row of every name: its accuracy with every seed, the mean, the mean loss."""
+    """One row per name: the accuracy of each seed, the mean accuracy, the mean loss."""
     rows = []
     for name, seeds in in_order(found, names):
         values = [accuracy(seeds[seed]) for seed in sorted(seeds)]

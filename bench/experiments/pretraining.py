@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Pre-training at a size two cores can pay: which architecture trains at which rate, which learns better, and whether
-hidden sentences are found.
+"""Pre-training at a size that two cores can afford: which architecture trains at which learning rate, which learns
+better, and whether the model identifies hidden sentences.
 
     bench/experiments/pretraining.py ladder|pairs|cpc|overfit --output FOLDER [--train TEXT… --eval TEXT…]
                                      [--seeds N] [--steps N] [--threads N]
 
 Without --train the texts are generated (`etc sample --task pretrain`). Texts are prepared once in FOLDER/data; the runs
-lie in FOLDER/<experiment>, and the same command goes on where it was stopped. Results: FOLDER/pretraining_<experiment>.csv and, where
-gnuplot is installed, a picture of the training losses.
+are stored in FOLDER/<experiment>, and the same command resumes an interrupted experiment. Results:
+FOLDER/pretraining_<experiment>.csv and, where gnuplot is installed, a picture of the losses.
 
-  ladder   36 layers of width 64: the largest learning rate at which the loss falls below ln V - 1 (its last ten steps)
+  ladder   36 layers of width 64: the largest learning rate at which the loss (mean of the last ten steps) falls below
+           ln V - 1
   pairs    8 layers, the same seeds for all architectures: masked accuracy, differences with 95 % intervals
-  cpc      an ETC with hidden sentences: accuracy among m, without masking them, and without the objective
-  overfit  a small text (64 examples or some more), every architecture, until it knows them
+  cpc      an ETC with hidden sentences: accuracy of choosing the right one of m; also with the sentences left visible,
+           and without this objective
+  overfit  every architecture on a small text (64 examples or some more) until it has memorised them
 """
 import argparse
 import csv
@@ -43,7 +45,7 @@ STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365
 
 
 def call(*words):
-    """Runs the program; its messages go through, an error ends the experiment."""
+    """Runs the program with its output left visible; an error ends the experiment."""
     words = [str(word) for word in words]
     print("etc " + " ".join(words), file=sys.stderr)
     done = subprocess.run([ETC, *words], check=False)
@@ -52,7 +54,7 @@ def call(*words):
 
 
 class Data:
-    """Prepared files of the experiments' objectives, made when first asked for."""
+    """Texts, vocabulary and prepared files of the experiments. A file is made when it is first requested."""
 
     def __init__(self, options):
         self.folder = options.output / "data"
@@ -82,7 +84,7 @@ class Data:
         return target
 
     def few(self, objective="mlm_nsp", length=128):
-        """Examples of the first 34,000 bytes of the text, to be learned by heart."""
+        """Prepared examples of the first 34,000 characters of the text, which the models are to memorise."""
         small = self.folder / "few.txt"
         if not small.exists():
             text = (self.folder / "train.txt").read_text(encoding="utf-8").split("\n\n")
@@ -123,7 +125,7 @@ def write_table(path, header, rows):
 
 
 def plot(folder, name, title, curves, axes=None):
-    """curves: label -> list of points, by default (step, loss); axes: their names, "x" and "y" """
+    """curves: label -> list of points, by default (step, loss); axes: titles of the axes "x" and "y" """
     axes = axes or {"x": "training steps", "y": "training loss (nats)"}
     lines = seed_curves({label: [points] for label, points in curves.items()})
     draw(folder / f"{name}.svg", Panel(title, axes["x"], axes["y"], lines, y_range="[0:*]"))
@@ -156,7 +158,7 @@ def ladder(options, data):
 
 
 def interval(differences):
-    """Mean and half the 95 % interval."""
+    """Mean and half-width of its 95 % interval."""
     n = len(differences)
     half = STUDENT[n - 1] * statistics.stdev(differences) / math.sqrt(n) if n > 1 else math.nan
     return statistics.mean(differences), half
@@ -227,13 +229,13 @@ def overfit(options, data):
 
 
 def parser_of(description, experiments):
-    """What every experiment on texts is asked for."""
+    """Parser with the options that all experiments on texts have in common."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=experiments)
-    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
-    parser.add_argument("--train", nargs="*", help="text files (.gz too); none: generated texts")
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="folder for data, runs and results")
+    parser.add_argument("--train", nargs="*", help="text files to train on (.gz is allowed); default: generated texts")
     parser.add_argument("--eval", nargs="*", help="text files to evaluate on")
-    parser.add_argument("--pieces", type=int, default=8192, help="of the learned vocabulary")
+    parser.add_argument("--pieces", type=int, default=8192, help="size of the learned vocabulary")
     parser.add_argument("--steps", type=int)
     return parser
 

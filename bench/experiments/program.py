@@ -1,4 +1,4 @@
-"""Calls of `etc` for the experiments, and the files that these write."""
+"""Helpers of the experiments: calls of `etc`, and writing of CSV files."""
 import csv
 import os
 import pathlib
@@ -9,11 +9,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def add_option(parser):
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cpu/etc", help="the program to try")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cpu/etc", help="path of `etc`")
 
 
 class Program:
-    """`program("eval", "--model", …)` is what the program prints; an error ends the experiment."""
+    """`program("eval", "--model", …)` runs the program and returns its standard output; an error ends the
+    experiment."""
 
     def __init__(self, path):
         if not path.exists():
@@ -21,7 +22,7 @@ class Program:
         self.path = path
 
     def attempt(self, *words):
-        """The finished process, whatever its status."""
+        """Runs the program; returns the completed process, also when it failed."""
         words = [str(word) for word in words]
         return subprocess.run([self.path, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -33,12 +34,12 @@ class Program:
         return done.stdout
 
     def metrics(self, *words):
-        """{name: value} of a command that prints a metric a line."""
+        """{name: value} of a command that prints one metric per line."""
         return {name: float(value) for name, value in (line.split() for line in self(*words).splitlines())}
 
 
 def write_csv(path, header, rows):
-    """By a temporary name, whole or not at all."""
+    """Writes a temporary file and renames it atomically, so that an incomplete file never has the final name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".csv.tmp")
     with open(temporary, "w", encoding="utf-8", newline="") as file:

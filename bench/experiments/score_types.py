@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What carried scores in 16 bits (`--scores fp16`) cost in accuracy, on the generated records of every task.
+"""Loss of accuracy by 16-bit residual scores (`--scores fp16`), on the generated records of every task.
 
     bench/experiments/score_types.py --output FOLDER [--tasks wikihop,hotpotqa,…] [--threads 2]
 
-Trains the small configuration of each task with summed scores, then evaluates, predicts and encodes with scores of 32 and
-of 16 bits. Writes score_types.csv: the task's main metric and the loss with either, how many of the predictions differ,
-and how far the states of dev texts are apart, relative to the largest of them.
+Trains the small configuration of each task with summed residual scores, then evaluates, predicts and encodes with
+32-bit and with 16-bit scores. Writes score_types.csv: the task's main metric and the loss with each type, the number of
+predictions that differ, and the largest difference between the states of dev texts, relative to the largest state.
 """
 import argparse
 import array
@@ -17,7 +17,8 @@ import tempfile
 from program import ROOT, Program, add_option, write_csv
 
 MODEL = ["--use-residual-attention", "true", "--use-running-mean", "false"]
-# task: (its main metric, records, file ending, vocabulary, words of both preparations, of dev's, of training)
+# task: (main metric, records, file extension, vocabulary, arguments of both preparations, of the dev preparation only,
+#        of training)
 TASKS = {
     "wikihop": ("accuracy", 16000, "json", "vocab.txt", [], [], []),
     "hotpotqa": ("joint_f1", 16000, "json", "vocab.txt", [], ["--is-training", "false"], []),
@@ -32,7 +33,8 @@ CONFIGS = {"pretrain": "pretrain_etc_tiny"}
 
 
 def states(program, model, texts, folder, scores, threads):
-    """All states of the texts, as floats."""
+    """The states of all tokens of the texts as one array of floats, read from the .npy file that `etc encode`
+    writes."""
     path = folder / f"states_{scores}.npy"
     path.unlink(missing_ok=True)
     program("encode", "--model", model, "--text", texts, "--states", "long", "--scores", scores, "--threads", threads,
@@ -44,14 +46,14 @@ def states(program, model, texts, folder, scores, threads):
 
 
 def without_scores(value):
-    """The same without floating-point numbers: what is answered, not how sure the model is."""
+    """Removes floating-point numbers (confidences), so that only the answers are compared."""
     if isinstance(value, dict):
         return {key: without_scores(part) for key, part in value.items() if not isinstance(part, float)}
     return [without_scores(part) for part in value if not isinstance(part, float)] if isinstance(value, list) else value
 
 
 def predictions(path):
-    """{id: prediction} of whatever form the task writes."""
+    """{id: prediction} of a prediction file in any task's format."""
     text = path.read_text(encoding="utf-8")
     try:
         read = json.loads(text)

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""What a little pre-training is worth: STS-B and SQuAD after it and from random weights, the same recipes and seeds.
+"""Benefit of a short pre-training: STS-B and SQuAD from pre-trained and from random weights, with equal recipes and
+seeds.
 
-    bench/experiments/transfer.py stsb|squad --data DATA --output FOLDER [--seeds 3] [--pretrain-steps 600] [--threads 1]
+    bench/experiments/transfer.py stsb|squad --data DATA --output FOLDER [--seeds 3] [--pretrain-steps 600]
+                                  [--threads 1]
 
-DATA/mlm, DATA/glue and DATA/squad hold the original files. A dense encoder (4 layers, width 128, Pre-LN) and its
-vocabulary learn from WikiText-2's valid and test texts and speeches, once, in FOLDER/pretrained; the same command goes on
-where it was stopped. Results: FOLDER/transfer_stsb.csv, FOLDER/transfer_squad.csv; a picture where gnuplot is installed.
+DATA/mlm, DATA/glue and DATA/squad contain the original files. A vocabulary and a dense encoder (4 layers, width 128,
+Pre-LN) are trained once, in FOLDER/pretrained, on the valid and test texts of WikiText-2 and on speeches. The same
+command resumes an interrupted experiment. Results: FOLDER/transfer_stsb.csv, FOLDER/transfer_squad.csv; a picture where
+gnuplot is installed.
 
-  stsb    --epochs passes over the 5,749 training pairs, Pearson and Spearman on the 1,500 of dev, for each of --rates
-  squad   version 2.0: one pass over the questions of 12 articles, tested on 4 others, beside two baselines: "no answer"
-          to every question, and the first name of the text (a run of capitalised words) that is not in the question
+  stsb    --epochs passes over the 5,749 training pairs, Pearson and Spearman on the 1,500 dev pairs, for each of
+          --rates
+  squad   version 2.0: one pass over the questions of 12 articles, tested on 4 others, compared with two baselines: "no
+          answer" to every question, and the first name in the text (a run of capitalised words) that is not in the
+          question
 """
 import argparse
 import gzip
@@ -33,7 +38,7 @@ TRAINING_ARTICLES = 12
 
 
 class Lab:
-    """The folder of all that is made once: vocabulary, pre-trained weights, prepared data."""
+    """What both experiments share and is made only once: vocabulary, pre-trained weights, prepared data."""
 
     def __init__(self, options):
         self.etc, self.options = Program(options.program), options
@@ -68,7 +73,7 @@ class Lab:
         return run / "last"
 
     def trained(self, experiment, start, *words):
-        """The folder of the runs of one start: pre-trained or random."""
+        """Trains from one start (pre-trained or random weights) with all seeds; returns the folder of the runs."""
         folder = self.options.output / experiment / start
         first = ["--init-from", self.weights] if start == "pre-trained" else self.sizes
         self.etc("train", *first, "--output", folder, "--seeds", self.options.seeds, "--threads", self.options.threads,
@@ -118,7 +123,7 @@ def plot(folder, curves):
 
 
 def first_name(context, question):
-    """The first run of capitalised words that is not in the question; "" without one."""
+    """The first run of capitalised words that is not in the question; "" if the text has none."""
     for found in re.finditer(r"[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*", context):
         if found[0].lower() not in question.lower():
             return found[0]
@@ -126,7 +131,8 @@ def first_name(context, question):
 
 
 def split_articles(lab):
-    """Files of the first 12 articles and of the others, and the questions of the latter with their texts."""
+    """Writes one file with the first 12 articles and one with the others; returns both paths, and the questions of the
+    latter with their texts."""
     with gzip.open(lab.options.data / "squad/squad_v2.0_dev_cs224n.json.gz", "rt", encoding="utf-8") as file:
         whole = json.load(file)
     files = {}
@@ -173,12 +179,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     experiments = {"stsb": stsb, "squad": squad}
     parser.add_argument("experiment", choices=experiments)
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="a folder with mlm, glue and squad")
-    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder with mlm/, glue/ and squad/")
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="folder for models and results")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--pretrain-steps", type=int, default=600)
-    parser.add_argument("--epochs", type=int, default=1, help="of stsb")
-    parser.add_argument("--rates", default="5e-4", help="learning rates of stsb, with commas between")
+    parser.add_argument("--epochs", type=int, default=1, help="training epochs of stsb")
+    parser.add_argument("--rates", default="5e-4", help="learning rates of stsb, separated by commas")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     add_option(parser)
     options = parser.parse_args()

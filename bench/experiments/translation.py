@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Encoder-decoders at a size two cores can pay: which trains in depth, which translates better, what beam, length penalty and
-averaging do.
+"""Encoder-decoders at a size that two cores can afford: which architecture trains when deep, which translates better,
+and the effect of beam size, length penalty and checkpoint averaging.
 
     bench/experiments/translation.py depth|quality|beam|average --output FOLDER [--source TEXT --target TEXT
                                      --dev-source TEXT --dev-target TEXT [--test-source TEXT --test-target TEXT]]
                                      [--merges N] [--seeds N] [--threads N]
 
-Without --source the pairs are generated (`etc sample --task translation`), and words are the pieces; with it, N merges are
-learned on the training text. Texts may be gzip files. Runs lie in FOLDER/<experiment>, and the same command goes on where
-it was stopped. Results: FOLDER/translation_<experiment>.csv, written anew with every row, and, where gnuplot is installed,
+Without --source the sentence pairs are generated (`etc sample --task translation`) and the pieces are words; with it, a
+BPE vocabulary with N merges is learned on the training text. Texts may be gzip files. Runs are stored in
+FOLDER/<experiment>, and the same command resumes an interrupted experiment. Results:
+FOLDER/translation_<experiment>.csv, rewritten after every row, and, where gnuplot is installed,
 FOLDER/translation_<experiment>.svg.
 
-  depth    18 and 18 layers of width 64, 300 updates of about 1,024 target pieces: Post-LN, Pre-LN, ADMIN, ADMIN with
-           running means; bits per piece on dev beside those of the frequencies (of pieces where Python has h5py, else words)
-  quality  3 and 3 layers of width 128, five epochs (--epochs): Post-LN, ADMIN, ADMIN with running means; BLEU of the test
-           text (of dev, where none is given), each against the one before it by a paired bootstrap
-  beam     the last model of `quality`: BLEU and length by beam and length penalty
-  average  the same: the mean of the weights of its last 1, 3 and 5 epochs
+  depth    18 + 18 layers of width 64, 300 updates of about 1,024 target pieces: Post-LN, Pre-LN, ADMIN, ADMIN with
+           running means; bits per piece on dev, compared with a unigram model (of pieces if Python has h5py, else of
+           words)
+  quality  3 + 3 layers of width 128, five epochs (--epochs): Post-LN, ADMIN, ADMIN with running means; BLEU on the test
+           text (on dev if none is given), each model compared with the previous one by a paired bootstrap
+  beam     the ADMIN model with running means (seed 1) of `quality`: BLEU and length by beam size and length penalty
+  average  the same model: the mean of the weights of its last 1, 3 and 5 epochs
 """
 import argparse
 import collections
@@ -47,7 +49,7 @@ def sizes(layers, width, inner, dropout):
 
 
 class Data:
-    """Texts, vocabulary and prepared files, made when they are not there."""
+    """Texts, vocabulary and prepared files; missing files are made."""
 
     def __init__(self, etc, options):
         folder = options.output / "data"
@@ -76,7 +78,7 @@ class Data:
                     source, "--target", target, "--output", self.files[split])
 
     def target_pieces(self, split):
-        """Of the prepared file, with </s>; without h5py the words of the text."""
+        """Target pieces of the prepared file, including </s>; without h5py the words of the text instead."""
         try:
             import h5py
         except ImportError:
@@ -87,14 +89,15 @@ class Data:
             return file["examples/target_ids/values"][:].tolist()
 
     def unigram_bits(self):
-        """Entropy of dev's target pieces under their frequencies in train, one added to each count."""
+        """Cross-entropy in bits of the dev target pieces under a unigram model of the training text (add-one
+        smoothing)."""
         train, dev = collections.Counter(self.target_pieces("train")), self.target_pieces("dev")
         total = sum(train.values()) + len(train) + 1
         return statistics.mean(-math.log2((train[piece] + 1) / total) for piece in dev)
 
 
 class Table:
-    """Rows of an experiment: each is printed and in the file as soon as it is known."""
+    """Result rows of an experiment; each row is printed and written to the file at once."""
 
     def __init__(self, options):
         self.path, self.rows = options.output / f"translation_{options.experiment}.csv", []
@@ -117,7 +120,7 @@ def evaluations(run):
 
 
 def train(etc, data, run, options, *words):
-    """A run that ended is left as it is; whether it diverged."""
+    """Trains a model unless its run has already ended; returns whether it diverged."""
     if (run / "done").exists():
         return (run / "done").read_text() == "diverged"
     done = etc.attempt("train", "--task", "translation", "--model-kind", "seq2seq", "--data", data.files["train"],
@@ -157,7 +160,8 @@ def quality_run(options, name, seed):
 
 
 def translated(etc, data, options, model, to, *words):
-    """The test text's translations, by a temporary name: a file that is there is whole."""
+    """Translates the test text unless the file exists. Writes a temporary file first, so that an existing file is
+    always complete."""
     if not to.exists():
         temporary = to.with_name(to.name + ".tmp")
         etc("translate", "--model", model, "--input", data.scored[0], "--output", temporary, "--threads",
@@ -172,7 +176,8 @@ def scored(etc, data, hypotheses, *words):
 
 
 def verdict(score):
-    """The papers' gains are smaller than the interval of a test set of 1,000 sentences: no order where it holds 0."""
+    """Whether the interval of the difference excludes 0. The gains reported in the papers are smaller than the interval
+    of a test set of 1,000 sentences, so models are ranked only if it does."""
     if "difference" not in score:
         return ""
     return "not distinguishable" if score["difference_low"] <= 0 <= score["difference_high"] else "distinguishable"
@@ -251,11 +256,11 @@ def main():
     parser.add_argument("experiment", choices=["depth", "quality", "beam", "average"])
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options_of_text(parser)
-    parser.add_argument("--records", type=int, default=8000, help="generated pairs")
+    parser.add_argument("--records", type=int, default=8000, help="number of generated sentence pairs")
     parser.add_argument("--merges", type=int, default=8000)
-    parser.add_argument("--epochs", type=int, default=5, help="of quality")
-    parser.add_argument("--tokens", type=int, default=4096, help="of a batch of quality, source and target")
-    parser.add_argument("--warmup", type=int, default=400, help="steps, of quality")
+    parser.add_argument("--epochs", type=int, default=5, help="training epochs of quality")
+    parser.add_argument("--tokens", type=int, default=4096, help="tokens per batch of quality, source and target")
+    parser.add_argument("--warmup", type=int, default=400, help="warm-up steps of quality")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     add_option(parser)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Attention alone: this engine's operators and oneDNN's products (bench_attention) beside PyTorch's
-scaled_dot_product_attention, taking turns.
+"""Attention alone: the operators of this project and oneDNN's products (bench_attention), compared with PyTorch's
+scaled_dot_product_attention in interleaved runs.
 
     VENV/bin/python bench/peers/attention.py --rounds 3 --output bench/results
 
 4,096 tokens, 12 heads of size 64; the pattern is a window of radius 84 and 230 global tokens. PyTorch runs full
-attention without a mask, its fastest way, and the pattern as a mask; on a CPU it computes every score in either case.
-Counted are the operations the pattern needs (bench_attention says how), so a program that computes more has a lower
-rate. One thread, processor time; quoted is the median over the rounds.
+attention without a mask, which is its fastest variant, and with the pattern as a mask; on a CPU it computes all scores
+in both cases. Rates count only the operations that the pattern needs (see bench_attention), so a program that computes
+more has a lower rate. One thread, CPU time; the results are medians over the rounds.
 """
 import argparse
 import csv
@@ -30,7 +30,8 @@ def engine(rates):
     """One run of bench_attention; adds {line: GFLOP/s}."""
     out = subprocess.run([ROOT / "build/cpu/bench_attention", "--csv", "--cpu-time", "--threads", "1", "--repeats", "3"],
                          capture_output=True, text=True, check=True, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
-    blocks = 0  # the lines of oneDNN's block GEMMs name no case: the first is window only, the second with global tokens
+    # The lines of oneDNN's block GEMMs do not name their case: the first two are window only, the others have globals.
+    blocks = 0
     for row in csv.DictReader(io.StringIO(out.stdout)):
         name = row["what"]
         if name.startswith("oneDNN products"):

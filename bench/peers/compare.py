@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Time and memory of `etc` beside encoders people use today, in one interleaved run.
+"""Time and memory of `etc` and of widely used encoders (peers), measured in one interleaved run.
 
     python3 -m venv VENV && VENV/bin/pip install torch transformers onnxruntime onnx onnxscript openvino nncf
     VENV/bin/python bench/peers/compare.py --lengths 512,1024,2048,4096 --types fp32,bf16,int8 --output comparison
 
-Every point runs in a process of its own; all programs take their turn at a point before the next one, and all points
-are done once before the second round. Quoted is the median over the rounds of processor seconds per call (wall seconds
-depend on the neighbours), and the largest resident size of the process. Needs build/cpu/etc. What is compared: a batch
-of one, base size (peer.py), random weights. ETC's global tokens come on top of the long ones, 230 per 4,096; running
-scores are measured in the first number type. A peer `name:bf16@N` runs in bf16, up to N tokens;
-BERT in inference runtimes (`onnxruntime`, `openvino`: fp32, int8) and `lfm2` run when named. With --budget no point is
-started that is not expected to end in time; what was left out is listed.
+Every measurement runs in its own process. A round measures all programs at one length before the next length. The
+results are medians over the rounds of CPU time per call (wall time depends on other load of the machine) and of the
+peak RSS of the process. Needs build/cpu/etc. All programs run a batch of one at base size (peer.py) with random
+weights. ETC's global tokens are additional to the long tokens, 230 per 4,096; running scores are measured in the first
+number type only. A peer `name:bf16@N` runs in bf16, up to N tokens. BERT in inference runtimes (`onnxruntime`,
+`openvino`: fp32, int8) and `lfm2` run only if named. With --budget, a measurement that is not expected to finish in
+time is not started; skipped ones are listed.
 """
 import argparse
 import csv
@@ -33,7 +33,7 @@ USUAL = PEERS[:6]
 
 
 def run(command, threads):
-    """Runs a process; returns its standard output and largest resident size in MB."""
+    """Runs a process; returns its standard output and peak RSS in MB."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive")
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=out, stderr=errors, env=environment)
@@ -64,7 +64,7 @@ def measure_etc(residual, length, number_type, options):
 
 
 def programs(options):
-    """Names with their measuring functions and longest input, in the order they take turns."""
+    """(name, measuring function, longest input) of every program, in the order of a round."""
     result = []
     for number_type in options.types:
         for residual in ("off", "sum") if number_type == options.types[0] else ("off",):
@@ -87,7 +87,7 @@ def peer_of(text):
 
 
 class Budget:
-    """Seconds a run may take, and what a point is expected to take: by the same program's points so far."""
+    """Time limit of the whole run. The expected time of a point is derived from earlier points of the same program."""
 
     def __init__(self, seconds):
         self.seconds, self.start, self.taken = seconds, time.monotonic(), {}
@@ -113,13 +113,14 @@ TYPES = ["fp32", "bf16", "int8"]
 
 
 def curve(name, points):
-    """`etc fp32, scores`: a colour for the program, a dash for the number type, hollow marks for residual scores."""
+    """Curve of a program as in `etc fp32, scores`: its colour shows the program, its dash the number type, and hollow
+    marks residual scores."""
     program, number_type = name.split(",")[0].split()
     return Curve(points, name, COLOURS[program], TYPES.index(number_type), program == "etc", hollow="scores" in name)
 
 
 def plot(names, rows, column, panel, path):
-    """rows: of the CSV; panel: without its curves."""
+    """rows: rows of the CSV; panel: a panel whose curves are added here."""
     of_name = {name: [(row[1], row[column]) for row in rows if row[0] == name] for name in names}
     panel.curves = [curve(name, points) for name, points in of_name.items()]
     panel.ticks = tuple(sorted({row[1] for row in rows}))
@@ -128,7 +129,7 @@ def plot(names, rows, column, panel, path):
 
 
 def write(results, left_out, options):
-    """results: {(program, length): [(cpu, wall, peak), …]}"""
+    """Writes JSON, CSV and pictures; returns the table. results: {(program, length): [(cpu, wall, peak), …]}"""
     options.output.mkdir(parents=True, exist_ok=True)
     lengths = sorted(options.lengths)
     with open(options.output / f"{options.name}.json", "w") as file:
@@ -160,15 +161,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", default="512,1024,2048,4096")
     parser.add_argument("--peers", type=lambda text: [peer_of(peer) for peer in text.split(",") if peer],
-                        default=",".join(USUAL), help="name[:type][@longest] of " + ", ".join(PEERS))
-    parser.add_argument("--types", default="fp32", help="of etc: fp32, bf16, int8; separated by commas")
+                        default=",".join(USUAL), help="list of name[:type][@longest]; names: " + ", ".join(PEERS))
+    parser.add_argument("--types", default="fp32", help="number types of etc: fp32, bf16, int8; separated by commas")
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--budget", type=float, help="seconds for everything")
-    parser.add_argument("--name", default="comparison", help="what the files' names begin with")
-    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("comparison"), help="folder")
+    parser.add_argument("--budget", type=float, help="time limit for the whole run in seconds")
+    parser.add_argument("--name", default="comparison", help="prefix of the names of the output files")
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("comparison"), help="results folder")
     options = parser.parse_args()
     options.lengths = [int(length) for length in options.lengths.split(",")]
     options.types = options.types.split(",")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A dense base encoder beside BERT of `transformers` (scaled_dot_product_attention), as people run both: eight texts of
-unequal lengths, which etc reads one after the other and the library pads to the longest.
+"""A dense base encoder compared with BERT of `transformers` (scaled_dot_product_attention), in typical use: eight texts
+of unequal lengths, which etc concatenates without padding and the library pads to the longest.
 
-    bench/peers/dense.py [--lengths 128,512] [--modes infer,train] [--rounds 2] [--repeats 1] [--threads 1] [--output DIR]
+    bench/peers/dense.py [--lengths 128,512] [--modes infer,train] [--rounds 2] [--repeats 1] [--threads 1]
+                         [--output DIR]
 
-Random weights of base size, fp32, no dropout, no head; a training step is forward, backward of the mean square of the
-states, AdamW. Every point is a process of its own; programs take turns. Writes DIR/dense.json; processor seconds decide.
-Needs build/cpu/bench_dense (`./run build cpu bench_dense`), torch and transformers.
+Random weights of base size, fp32, no dropout, no head. A training step is forward, backward of the mean square of the
+states, and AdamW. Every measurement runs in its own process; the programs alternate. Writes DIR/dense.json; the
+comparison is by CPU time. Needs build/cpu/bench_dense (`./run build cpu bench_dense`), torch and transformers.
 """
 import argparse
 import json
@@ -21,7 +22,7 @@ from machine import machine  # noqa: E402
 from tables import dense_table  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of the longest text
+SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # length of each text, relative to the longest
 PROGRAMS = ("etc", "etc, scores", "bert")
 
 
@@ -30,7 +31,7 @@ def text_lengths(longest):
 
 
 def call_bert(longest, mode, threads, repeats):
-    """The library's own time of a call, padded, with the mask of the padding."""
+    """Measures calls of the library on the padded texts with their padding mask; prints the medians as JSON."""
     import time
 
     import torch
@@ -56,7 +57,7 @@ def call_bert(longest, mode, threads, repeats):
             optimizer.step()
             optimizer.zero_grad()
 
-    call()  # warm-up: takes page faults
+    call()  # warm-up, so that page faults are not timed
     cpu, wall = [], []
     for _ in range(repeats):
         start, cpu_start = time.perf_counter(), time.process_time()
@@ -79,7 +80,7 @@ def measure(program, longest, mode, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lengths", default="128,512", help="tokens of the longest text")
+    parser.add_argument("--lengths", default="128,512", help="tokens of the longest text, separated by commas")
     parser.add_argument("--modes", default="infer,train")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=1)

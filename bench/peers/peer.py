@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One encoder people use today, measured in a process of its own; the last line of its output is JSON.
+"""Measures one widely used encoder in its own process; the last line of the output is JSON.
 
     peer.py --peer bert --length 4096 --type fp32 --threads 2 --repeats 3
 
-Models are built from their configurations with random weights: nothing is downloaded. All have the size of BERT base
-(12 layers, 768 hidden, 12 heads, 3072 inner; gated feed-forward layers two thirds of that, for equal operations),
-batch 1, vocabulary 30522, but for lfm2. Global tokens, where a model has them, are 230 per 4,096 and among the tokens.
+Models are built from their configurations with random weights; nothing is downloaded. All except lfm2 have the size of
+BERT base (12 layers, hidden size 768, 12 heads, feed-forward size 3072; two thirds of it in gated feed-forward layers,
+for an equal number of operations) and a vocabulary of 30522. The batch size is 1. Global tokens, where a model has
+them, are 230 per 4,096 and are part of the tokens.
 """
 import argparse
 import json
@@ -43,7 +44,7 @@ def longformer(torch, length):
 
 
 def bigbird(torch, length):
-    """Block-sparse: blocks of 64, three random ones."""
+    """Block-sparse attention: blocks of 64, three random blocks."""
     from transformers import BigBirdConfig, BigBirdModel
 
     config = BigBirdConfig(vocab_size=VOCABULARY, attention_type="block_sparse", block_size=64, num_random_blocks=3,
@@ -52,7 +53,7 @@ def bigbird(torch, length):
 
 
 def modernbert(torch, length):
-    """Window of 128 keys, every third layer full."""
+    """Window of 128 keys; every third layer has full attention."""
     from transformers import ModernBertConfig, ModernBertModel
 
     config = ModernBertConfig(vocab_size=VOCABULARY, hidden_size=HIDDEN, num_hidden_layers=LAYERS,
@@ -64,7 +65,7 @@ def modernbert(torch, length):
 
 
 def longt5(torch, length):
-    """Encoder with transient-global attention: window of 127 either way, a summary per 16 tokens."""
+    """Encoder with transient-global attention: a window of radius 127 and one summary token per 16 tokens."""
     from transformers import LongT5Config, LongT5EncoderModel
 
     config = LongT5Config(vocab_size=VOCABULARY, d_model=HIDDEN, d_kv=HIDDEN // HEADS, d_ff=INNER * 2 // 3,
@@ -75,8 +76,8 @@ def longt5(torch, length):
 
 
 def lfm2(torch, length):
-    """The 350M configuration of LFM2: 16 layers of 1024, ten of them short convolutions, six causal attention with 8 key
-    heads. A decoder read as an encoder, as its embedding models are; larger than BERT base."""
+    """The 350M configuration of LFM2: 16 layers of hidden size 1024, ten with short convolutions and six with causal
+    attention with 8 key heads. A decoder used as an encoder, as in its embedding models; larger than BERT base."""
     from transformers import Lfm2Config, Lfm2Model
 
     attention = (2, 5, 8, 10, 12, 14)
@@ -89,7 +90,7 @@ def lfm2(torch, length):
 
 
 def flex(torch, length):
-    """FlexAttention, compiled, window of radius 84 and 5.6 % global tokens, in a plain post-norm encoder."""
+    """A plain Post-LN encoder with compiled FlexAttention: window of radius 84 and 5.6 % global tokens."""
     from torch import nn
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -133,7 +134,7 @@ def main():
     parser.add_argument("--length", type=int, required=True)
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
     parser.add_argument("--type", choices=("fp32", "bf16", "int8"), default="fp32",
-                        help="int8: runtimes only; bf16: the others only")
+                        help="number type; int8 only in inference runtimes, bf16 only in the other peers")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
@@ -148,7 +149,7 @@ def main():
 
 
 def call_of(torch, options):
-    """What is timed: one inference or training step."""
+    """Returns the function to time: one inference or training step."""
     training = options.mode == "train"
     make, types = RUNTIMES.get(options.peer, (None, ("fp32", "bf16")))
     if options.type not in types or (make and training):
@@ -176,8 +177,8 @@ def call_of(torch, options):
 
 
 def report(call, repeats):
-    """Calls once, then `repeats` times; prints the medians."""
-    call()  # warm-up: compiles, packs weights, takes page faults
+    """Times `repeats` calls after a warm-up call; prints the medians as JSON."""
+    call()  # warm-up: compilation, packing of weights and page faults are not timed
     cpu, wall = [], []
     for _ in range(repeats):
         start, cpu_start = time.perf_counter(), time.process_time()

@@ -1,14 +1,15 @@
-"""The peer `bert` (peer.py) in runtimes made for inference: its graph is exported once, then run on arrays of ids.
+"""The peer `bert` (peer.py) in inference runtimes: its graph is exported once, then run on arrays of ids.
 
-ONNX Runtime takes int8 as its own dynamic quantization does: weights once, rows at run time. OpenVINO takes int8 from
-NNCF, whose calibration sees random ids: what a tensor's range is does not change the time. Export and calibration are not timed, but in the largest resident size.
+int8 in ONNX Runtime is its dynamic quantization: weights are quantized once, rows of activations at run time. int8 in
+OpenVINO is quantized by NNCF, calibrated with random ids, because the ranges of the tensors do not affect the time.
+Export and calibration are not timed, but they count in the peak RSS.
 """
 import pathlib
 import tempfile
 
 
 def exported(torch, model, ids, folder):
-    """The model as an ONNX file of this length."""
+    """Exports the model for this input length to an ONNX file; returns its path."""
     path = pathlib.Path(folder) / "model.onnx"
 
     class States(torch.nn.Module):
@@ -26,7 +27,7 @@ def exported(torch, model, ids, folder):
 
 
 def onnx_runtime(torch, model, ids, number_type, threads):
-    """A call of ONNX Runtime on the CPU; all graph optimisations, `threads` threads."""
+    """Returns a function that runs the model in ONNX Runtime on the CPU: all graph optimisations, `threads` threads."""
     import onnxruntime
 
     with tempfile.TemporaryDirectory() as folder:
@@ -46,7 +47,8 @@ def onnx_runtime(torch, model, ids, number_type, threads):
 
 
 def openvino(torch, model, ids, number_type, threads):
-    """A call of OpenVINO on the CPU in fp32 (not bf16, which it may choose for itself) or int8, `threads` threads."""
+    """Returns a function that runs the model in OpenVINO on the CPU, in fp32 (forced, because OpenVINO may choose bf16)
+    or int8, with `threads` threads."""
     import openvino as runtime
 
     with torch.no_grad():
@@ -63,5 +65,5 @@ def openvino(torch, model, ids, number_type, threads):
     return lambda: compiled(inputs)
 
 
-# name → (function that makes the call, number types); all run bert
+# name → (function that returns the call, number types); all run `bert`
 RUNTIMES = {"onnxruntime": (onnx_runtime, ("fp32", "int8")), "openvino": (openvino, ("fp32", "int8"))}

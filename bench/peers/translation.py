@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Translation beside CTranslate2 (`decode`) and training beside PyTorch's nn.Transformer (`train`), of base size.
+"""Translation compared with CTranslate2 (`decode`), and training compared with PyTorch's nn.Transformer (`train`); base
+size.
 
     bench/peers/translation.py decode --peer-python PYTHON [--types fp32,int8] [--rounds 5] [--threads 1] [--output DIR]
     bench/peers/translation.py train  --peer-python PYTHON [--rounds 5] [--threads 1] [--output DIR]
 
-decode: the same random weights in both formats, 64 sentences of 10 to 40 words, beam 4, every translation as long as
---length. Both search the same hypotheses: what they find is compared first, and the script says how many sentences agree.
-Seconds are processor time of the translation alone: of etc the time of the process less that of one that translates a
-single word (loading and packing), of CTranslate2 of the call, after a call with a single word.
+decode: the same random weights in both formats, 64 sentences of 10 to 40 words, beam 4, every translation has --length
+tokens. Both programs search the same hypotheses; the script first compares the translations and reports how many
+sentences agree. The CPU time is that of the translation alone. For etc it is the time of the process minus that of a
+process that translates a single word (loading and packing); for CTranslate2 it is the time of the call after a call
+with a single word.
 
-train: forward, smoothed loss, backward and step, the same batch each time, without dropout; of etc the processor time of
-so many steps more (its process less one with a single step), of PyTorch that of the steps after the first.
+train: forward, label-smoothed loss, backward and optimiser step, always on the same batch, without dropout. For etc the
+script takes the CPU time of a process with 1 + --steps steps minus that of a process with one step; for PyTorch the CPU
+time of the --steps steps after the first. Both are divided by --steps.
 
-Programs take turns; PYTHON has ctranslate2 (decode) or torch (train), and numpy. Writes DIR/translation_decode.json or
-DIR/translation_train.json. Needs build/cpu/etc (`./run build`).
+The programs alternate. PYTHON is an interpreter with ctranslate2 (decode) or torch (train), and numpy. Writes
+DIR/translation_decode.json or DIR/translation_train.json. Needs build/cpu/etc (`./run build`).
 """
 import argparse
 import itertools
@@ -33,7 +36,7 @@ PEERS = pathlib.Path(__file__).resolve().parent
 
 
 def cpu_seconds(command, threads, text=None):
-    """Runs a process; returns its standard output and processor seconds (user and system)."""
+    """Runs a process; returns its standard output and CPU time (user and system) in seconds."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive")
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors, \
             tempfile.TemporaryFile("w+") as source:
@@ -54,7 +57,8 @@ def translate(folder, number_type, length, threads, text, n_best=False):
 
 
 def agreement(folder, options, text):
-    """{type: of how many sentences the four hypotheses are the same set, of how many the best one is}."""
+    """{type: counts of agreement}: number of sentences, of those with the same set of four hypotheses, of those whose
+    best hypothesis of etc is among the peer's four, and the share of equal words."""
     found = {}
     length = options.length - 1
     for number_type in options.types.split(","):
@@ -124,8 +128,8 @@ def main():
     parser.add_argument("what", choices=["decode", "train"])
     parser.add_argument("--peer-python", required=True)
     parser.add_argument("--types", default="fp32,int8")
-    parser.add_argument("--length", type=int, default=32, help="steps of every translation")
-    parser.add_argument("--steps", type=int, default=4, help="of a training that are counted")
+    parser.add_argument("--length", type=int, default=32, help="number of decoding steps of every translation")
+    parser.add_argument("--steps", type=int, default=4, help="number of timed training steps")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("bench/results"))

@@ -1,10 +1,10 @@
-"""The peers' side of translation.py; runs in a Python that has them.
+"""Runs the peers of translation.py; needs an interpreter in which they are installed.
 
-    models FOLDER                       random weights: FOLDER/etc, FOLDER/peer; FOLDER/source.txt
-    pairs FOLDER                        sentences and their vocabulary, for training
-    translations FOLDER TYPE LENGTH THREADS   four of each sentence, JSON
-    time FOLDER TYPE LENGTH THREADS           processor seconds of translating all
-    train FOLDER STEPS THREADS                processor seconds of a step
+    models FOLDER                             writes random weights (FOLDER/etc, FOLDER/peer) and FOLDER/source.txt
+    pairs FOLDER                              writes sentence pairs and their vocabulary, for training
+    translations FOLDER TYPE LENGTH THREADS   prints four translations of each sentence as JSON
+    time FOLDER TYPE LENGTH THREADS           prints the CPU time of translating all sentences
+    train FOLDER STEPS THREADS                prints the CPU time of a training step
 """
 import hashlib
 import json
@@ -41,11 +41,11 @@ def sinusoids(count):
 
 
 def random_weights():
-    """Tensors by the names of etc's checkpoints, kernels [in, out]."""
+    """{name: tensor} with the names of etc's checkpoints; kernels are [in, out]."""
     random = np.random.default_rng(1)
     tensors = {"seq2seq/embeddings/tokens": random.normal(0, HIDDEN**-0.5, (VOCABULARY, HIDDEN))}
 
-    # Wide weights of queries, keys and values of the source, so that translations depend on the source.
+    # Queries, keys and cross-attention have larger weights, so that translations depend on the source.
     def dense(name, rows, cols, bound):
         bound *= 3 if "cross_attention" in name or name.endswith(("query", "key")) else 1
         tensors[name + "/kernel"] = random.uniform(-bound, bound, (rows, cols))
@@ -129,7 +129,7 @@ def write_peer(folder, tensors):
 
 
 def translations(folder, number_type, length, threads):
-    """A function of a list of sentences; four translations of each."""
+    """Returns a function that maps a list of sentences to four translations of each."""
     import ctranslate2
 
     kind = {"fp32": "float32", "int8": "int8", "bf16": "bfloat16"}[number_type]
@@ -174,7 +174,7 @@ def train(folder, steps, threads):
     def step():
         states = model(embedded(source), embedded(shifted), tgt_mask=causal, src_key_padding_mask=source == 1,
                        tgt_key_padding_mask=shifted == 1, memory_key_padding_mask=source == 1, tgt_is_causal=True)
-        kept = target != 1  # no logits for padding
+        kept = target != 1  # compute no logits for padding
         loss = nn.functional.cross_entropy(states[kept] @ table.weight.T, target[kept], label_smoothing=0.1)
         loss.backward()
         optimizer.step()

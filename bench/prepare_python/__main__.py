@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""`etc prepare` next to a preparation in Python that writes the same features, one thread each, taking turns; both by
-processor time.
+"""Compares the CPU time of `etc prepare` with that of a Python preparation that writes the same features; one thread
+each, in alternating runs.
 
   python3 bench/prepare_python --task openkp --input train.jsonl --vocab vocab.txt [--turns 3] [--program build/cpu/etc]
 
-A file of each task does what the published preparation does (bench/README.md says what that is), with the package
-`tokenizers` for WordPiece, numpy for the arrays and h5py for the file (pip install tokenizers numpy h5py). Its
-features are then compared with those of `etc prepare`, every number of every example: exit code 1 where they differ.
-Of pre-training, whose examples are drawn, what pretrain.py says.
+Each task has a module that does what the published preparation does (see bench/README.md), with the package
+`tokenizers` for WordPiece, numpy for the arrays and h5py for the file (pip install tokenizers numpy h5py). Its features
+are then compared with those of `etc prepare`, every number of every example; the exit code is 1 if they differ.
+Pre-training examples are random, so they are compared as pretrain.py describes.
 
-A second line leaves out the file. A third one makes nothing but token ids of the same texts, in one call for each
-record. Imports and the start of Python are not counted; those of `etc` are.
+The Python preparation is measured in three variants: with the file, without writing the file, and only the token ids of
+the same texts (one call per record). The times exclude start-up and imports of Python but include the start-up of
+`etc`.
 """
 import argparse
 import os
@@ -59,7 +60,7 @@ def make_tokens(preparation, path):
 
 def prepare_with_etc(given, preparation, output):
     options = getattr(preparation, "OPTIONS", ["--parity", "reference"])
-    if hasattr(preparation, "options"):  # options that depend on the file
+    if hasattr(preparation, "options"):  # options that depend on the input file
         options = preparation.options(given.input)
     command = [given.program, "prepare", "--task", given.task, "--split", "train", "--input", given.input, "--vocab",
                given.vocab, *options, "--threads", "1", "--max-rejects", "1000000", "--output", output]
@@ -104,7 +105,7 @@ def main():
         for _ in range(given.turns):
             for name, measure in measured.items():
                 times[name].append(measure())
-        if hasattr(preparation, "compare"):  # a preparation whose examples are drawn at random
+        if hasattr(preparation, "compare"):  # a preparation with random examples
             examples, differences = preparation.compare(theirs, ours, given)
         else:
             examples, differences = store.compare(theirs, ours, preparation.FEATURES)

@@ -1,5 +1,5 @@
-"""GLUE's preparation, as published (run_classifier): rows of a tab-separated file, "CLS a SEP b SEP" of at most 128 pieces,
-the number of the label. The data set follows from the header."""
+"""GLUE's preparation, as published (run_classifier): reads rows of a tab-separated file; an example is "CLS a SEP b
+SEP" of at most 128 pieces and the number of the label. The header determines the data set."""
 import numpy
 
 from store import Feature
@@ -8,7 +8,7 @@ from wordpiece_tokenizer import encode_words
 LENGTH = 128
 NUMBERS = ["0", "1"]
 ENTAILMENT = ["entailment", "not_entailment"]
-# name: columns of the texts and of the label, labels in order; None: the label is a number
+# name: (columns of the texts, column of the label, labels in order; None: the label is a number)
 SETS = {
     "sst-2": (["sentence"], "label", NUMBERS),
     "mrpc": (["#1 String", "#2 String"], "Quality", NUMBERS),
@@ -33,7 +33,7 @@ class Preparation:
         self.cls, self.sep = (tokenizer.token_to_id(piece) for piece in ("[CLS]", "[SEP]"))
 
     def options(self, path):
-        """For `etc prepare`."""
+        """Options of `etc prepare` for this file."""
         return ["--data-set", self.data_set(self.header(path))]
 
     @staticmethod
@@ -46,7 +46,7 @@ class Preparation:
         return next(name for name, (texts, label, _) in SETS.items() if {*texts, label} <= {*header})
 
     def records(self, path):
-        """(texts, label as it stands there)"""
+        """(texts, label as in the file) of every row"""
         header = self.header(path)
         texts, label, _ = SETS[self.data_set(header)]
         places, at = [header.index(name) for name in texts], header.index(label)

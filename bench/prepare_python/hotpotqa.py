@@ -1,5 +1,6 @@
-"""HotpotQA's preparation for training, with WordPiece, as published: paragraphs become long tokens, their sentences
-global ones; the answer is looked for in the supporting sentences."""
+"""HotpotQA's preparation for training, with WordPiece, as published: the text becomes long tokens, and each paragraph
+and sentence gets a global token. The answer is searched for in the supporting sentences and the titles of their
+paragraphs."""
 import json
 import re
 
@@ -42,7 +43,7 @@ class Preparation:
             yield from json.load(file)
 
     def encode(self, record):
-        """Question, then title and sentences of every paragraph; words are unigrams."""
+        """Encodings of the question, then of the title and the sentences of every paragraph; words are unigrams."""
         texts = [record["question"]]
         for title, sentences in record["context"]:
             texts += [title, *sentences]
@@ -65,7 +66,7 @@ class Layout:
         self.globals = {name: [] for name in ("ids", "breakpoints", "paragraphs", "sentences", "facts")}
 
     def example(self):
-        """None where nothing can be learned."""
+        """The features, or None if the example has no supporting fact or no usable answer."""
         facts = {}  # title: sentences
         for title, sentence in self.record.get("supporting_facts", ()):
             facts.setdefault(title, set()).add(sentence)

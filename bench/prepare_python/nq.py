@@ -1,5 +1,5 @@
-"""Natural Questions' preparation for training, from the original form, as published: word pieces of a page's top-level
-candidates, cut into overlapping windows, each labelled by the page's first annotation."""
+"""Natural Questions' preparation for training, from the original format, as published: the word pieces of a page's
+top-level candidates are cut into overlapping windows, each labelled by the page's first annotation."""
 import gzip
 import json
 
@@ -9,7 +9,7 @@ from store import Feature
 from wordpiece_tokenizer import encode_words
 
 LONG, GLOBAL, STRIDE, QUESTION_PIECES = 4096, 230, 2048, 32
-SENTENCE, QUESTION = 1, 35  # global tokens
+SENTENCE, QUESTION = 1, 35  # ids of global tokens
 SENTENCE_TYPE, CLS_TYPE, QUESTION_TYPE = 0, 1, 2
 NULL, YES, NO, LONG_ANSWER, SHORT_ANSWER = range(5)
 
@@ -44,7 +44,7 @@ class Preparation:
             yield from map(json.loads, lines)
 
     def encode(self, record):
-        """The question, and the text tokens of the top-level candidates."""
+        """Encodings of the question and of the text tokens of the top-level candidates."""
         tokens = record["document_tokens"]
         kept = [token["token"] for _, start, end in top_level(record) for token in tokens[start:end]
                 if not token["html_token"]]
@@ -58,7 +58,8 @@ class Preparation:
             yield from windows(record["example_id"], head, self.sep, self.pieces(record, page), label)
 
     def pieces(self, record, page):
-        """Word pieces of the top-level candidates, the candidate of each, and its token in the document."""
+        """Word pieces of the top-level candidates; for each piece its candidate and its token position in the
+        document."""
         tokens = record["document_tokens"]
         spans = top_level(record)
         positions = numpy.concatenate([numpy.arange(start, end) for _, start, end in spans] or [numpy.empty(0, int)])
@@ -77,7 +78,7 @@ class Preparation:
 
 
 def top_level(record):
-    """Number, first token and the one behind the last of every candidate that is inside no other."""
+    """(number, first token, last token + 1) of every candidate that is not nested in another one."""
     return [(number, candidate["start_token"], candidate["end_token"])
             for number, candidate in enumerate(record["long_answer_candidates"]) if candidate["top_level"]]
 
@@ -100,7 +101,7 @@ def label_of(record):
 
 
 def windows(example_id, head, sep, page, label):
-    """Examples: windows of a page's pieces. All are kept, as with the published sampling rates."""
+    """Examples, one per window of the page's pieces. All windows are kept, as with the published sampling rates."""
     ids, candidates, positions = page
     numbers, begins = numpy.unique(candidates, return_index=True)
     ends = numpy.append(begins, len(candidates))[1:] - 1
@@ -122,7 +123,8 @@ def windows(example_id, head, sep, page, label):
 
 
 def add_globals(window, head, extents):
-    """One global token per piece of the question, then one wherever the candidate changes while there is room."""
+    """One global token per token of the head (CLS, question, SEP), then one at each change of candidate, up to the
+    limit."""
     candidates = window["candidate_ids"]
     changes = numpy.diff(candidates[head - 1:]) != 0
     found = candidates[head:][changes][: GLOBAL - head].tolist()
@@ -137,7 +139,7 @@ def add_globals(window, head, extents):
 
 
 def add_labels(window, label):
-    """Places of the answers' first and last pieces in the window; 0 where they are not in it."""
+    """Positions of the answers' first and last pieces in the window; 0 if they are outside it."""
     (long_start, long_end), (short_start, short_end), kind = label
     positions = window["token_pos"]
     for name, token in (("la_start", long_start), ("sa_start", short_start)):
@@ -145,7 +147,7 @@ def add_labels(window, label):
         window[name] = int(found[0]) if token >= 0 and len(found) else 0
     for name, token in (("la_end", long_end - 1), ("sa_end", short_end - 1)):
         found = numpy.flatnonzero(positions == token)
-        gaps = numpy.flatnonzero(numpy.diff(found) > 1)  # the first run counts
+        gaps = numpy.flatnonzero(numpy.diff(found) > 1)  # ends at the first contiguous run
         window[name] = int(found[gaps[0] if len(gaps) else -1]) if token >= 0 and len(found) else 0
     if kind == SHORT_ANSWER and window["sa_start"] == window["sa_end"] == 0:
         kind = NULL

@@ -1,5 +1,5 @@
-"""OpenKP's preparation, as published: a first pass checks every page and keeps the best of each url with its valid key
-phrases; then the words of a page become long tokens, its elements global ones with visual features."""
+"""OpenKP's preparation, as published. A first pass checks every page and keeps, for each url, the page with the most
+valid key phrases. Then the words of a page become long tokens, and its elements global tokens with visual features."""
 import json
 
 import numpy
@@ -8,7 +8,7 @@ from store import Feature
 from wordpiece_tokenizer import encode_words
 
 LONG, GLOBAL, PHRASES = 4096, 512, 3
-NUMBERS = 20  # per element: ten of its own, ten of its parent
+NUMBERS = 20  # visual features per element: ten of its own, ten of its parent
 X, WIDTH, Y, HEIGHT, BLOCK, INLINE, HEADING, LEAF, FONT, BOLD = range(10)
 PARENT = 10
 FLAGS = [BLOCK, INLINE, HEADING, LEAF, BOLD, PARENT + HEADING, PARENT + LEAF, PARENT + BOLD]
@@ -41,7 +41,7 @@ class Preparation:
         return encode_words(self.tokenizer, [page["text"].split(" ")])[0]
 
     def examples(self, path):
-        chosen = {}  # url: (valid phrases, number of the page, the first of them)
+        chosen = {}  # url: (count of valid phrases, number of the page, the first phrases)
         for number, page in enumerate(self.records(path)):
             if is_valid(page, json.loads(page["VDOM"])):
                 phrases = valid_phrases(page)
@@ -56,13 +56,13 @@ class Preparation:
                     yield example
 
     def example(self, page, phrases):
-        """None where no key phrase is in the part of the page that is kept."""
+        """The features, or None if the kept part of the page contains no key phrase."""
         elements = json.loads(page["VDOM"])
         encoding = self.encode(page)
         ids, words = numpy.array(encoding.ids, numpy.int32), numpy.array(encoding.word_ids, numpy.int32)
         ends = numpy.array([element["end_idx"] for element in elements])  # in words
         token_ends = numpy.searchsorted(words, ends)
-        # The first element that does not fit ends the page.
+        # The page is truncated before the first element that does not fit.
         kept = min(int(numpy.searchsorted(token_ends, LONG, side="right")), GLOBAL)
         if kept == 0 or ends[kept - 1] > LONG:
             return None
@@ -89,7 +89,7 @@ class Preparation:
 
 
 def is_valid(page, elements):
-    """Elements tile the words of the page, with twenty sound numbers each."""
+    """Whether the elements cover the words of the page without gaps and each has twenty valid numbers."""
     words = page["text"].split(" ")
     if not elements:
         return False
@@ -112,7 +112,7 @@ def is_valid(page, elements):
 
 
 def valid_phrases(page):
-    """Key phrases that stand in the page's text as whole words."""
+    """Key phrases that occur in the page's text as whole words."""
     text = page["text"].lower()
     found = []
     for phrase in page["KeyPhrases"]:
@@ -132,7 +132,7 @@ def occurs(phrase, lower_text):
 
 
 def labels(texts, phrases):
-    """First word and words of every phrase's first occurrence inside an element."""
+    """For each phrase the first word and the number of words of its first occurrence inside an element."""
     missing = sorted({f" {phrase.lower()} " for phrase in phrases})
     starts, lengths, word = [], [], 0
     for text in texts:
@@ -149,6 +149,6 @@ def labels(texts, phrases):
 
 def font_ids(sizes):
     """Classes of font sizes, 0 … 23."""
-    pixels = numpy.rint(sizes)  # half to even
+    pixels = numpy.rint(sizes)  # rounds half to even
     wide = numpy.minimum(18 + (pixels - 25) // 5, 23)
     return numpy.where(pixels > 24, wide, numpy.where(pixels > 8, pixels - 7, pixels > 0)).astype(numpy.int32)

@@ -1,8 +1,9 @@
-"""MLM + NSP instances of plain text, as BERT's published code makes them (create_pretraining_data): a sentence a line, empty
-lines between documents, ten copies with other splits, other next sentences and other masks, shuffled, padded arrays.
+"""MLM + NSP instances of plain text, as BERT's published code makes them (create_pretraining_data). The input has one
+sentence per line and empty lines between documents. Each document is used ten times with different splits, next
+sentences and masks; the instances are shuffled and stored in padded arrays.
 
-Its draws are Python's own, so that its instances are others than those of `etc prepare`: what the two files say of
-themselves must agree. Where nothing is drawn, one segment without masks, the instances must be the same ones."""
+Python's random numbers differ from those of `etc prepare`, so the instances differ too; only statistics of the two
+files must agree. Instances that need no random numbers (one segment without masks) must be equal."""
 import os
 import random
 import subprocess
@@ -15,7 +16,7 @@ from store import Feature
 
 LENGTH, PREDICTIONS, COPIES = 128, 20, 10
 MASKED_SHARE, SHORT_SHARE = 0.15, 0.1
-LINES = 1000  # per tokenizer call
+LINES = 1000  # lines per tokenizer call
 
 
 class Preparation:
@@ -36,7 +37,7 @@ class Preparation:
         self.cls, self.sep, self.mask = (tokenizer.token_to_id(piece) for piece in ("[CLS]", "[SEP]", "[MASK]"))
 
     def records(self, path):
-        """Lists of lines."""
+        """The lines of the file in lists of LINES."""
         lines = []
         with open(path, encoding="utf-8", errors="ignore") as file:
             for line in file:
@@ -131,7 +132,8 @@ class Preparation:
         }
 
     def runs(self, path):
-        """Without draws: consecutive sentences of one document in one segment, too long ones cut."""
+        """Instances without random numbers: segments of consecutive sentences of one document; sentences that are too
+        long are cut."""
         most = LENGTH - 2
         for document in self.documents(path):
             run = []
@@ -143,7 +145,7 @@ class Preparation:
             yield (self.cls, *run, self.sep)
 
     def compare(self, theirs, ours, given):
-        """How many examples there are, and what differs."""
+        """Returns the number of examples and a list of differences."""
         differences = []
         with h5py.File(theirs) as file:
             labels, mask = file["next_sentence_label"][:], file["input_mask"][:]

@@ -1,6 +1,6 @@
-"""SQuAD's preparation for training, as published (run_squad): words of a text, pieces of every word, the answer's pieces,
-overlapping windows, the window in which each piece has most context. Each question by itself, as published: a text is cut
-into pieces anew for every question that it has."""
+"""SQuAD's preparation for training, as published (run_squad): splits a text into words and pieces, locates the answer's
+pieces, makes overlapping windows and marks for each piece the window in which it has most context. As in the published
+code, a text is tokenised again for each of its questions."""
 import json
 
 import numpy
@@ -30,7 +30,7 @@ class Preparation:
         self.cls, self.sep = (tokenizer.token_to_id(piece) for piece in ("[CLS]", "[SEP]"))
 
     def records(self, path):
-        """(text, question) of every question."""
+        """(context, question) of every question."""
         with open(path, encoding="utf-8") as file:
             for article in json.load(file)["data"]:
                 for paragraph in article["paragraphs"]:
@@ -38,7 +38,7 @@ class Preparation:
                         yield paragraph["context"], question
 
     def encode(self, record):
-        """Question, words of the text, and answer, cut into pieces."""
+        """Encodings of the question, of the words of the text, and of the answer."""
         context, question = record
         words = words_of(context)[0]
         return encode_words(self.tokenizer, [[question["question"]], words, [question["answers"][0]["text"]]])
@@ -83,7 +83,7 @@ class Preparation:
 
 
 def words_of(context):
-    """Words between blanks, and the word of every character."""
+    """The words of a text, separated by blanks, and the word number of every character."""
     words, word_of, inside = [], [], False
     for c in context:
         if c in " \t\r\n\u202f":
@@ -98,7 +98,8 @@ def words_of(context):
 
 
 def answer_pieces(text, first, last, wanted):
-    """First and last piece of the words first … last, or of the first run of them that is the answer's."""
+    """First and last piece of the answer: the first run of pieces within the words first … last that equals the
+    answer's pieces, otherwise all pieces of these words."""
     numbers = numpy.array(text.word_ids)
     begin, end = numpy.searchsorted(numbers, [first, last + 1]).tolist()
     for at in range(begin, end - len(wanted) + 1):
@@ -108,7 +109,7 @@ def answer_pieces(text, first, last, wanted):
 
 
 def best_windows(spans, pieces):
-    """Of every piece the window with the largest min(left, right) + 0.01·length."""
+    """For every piece the window with the largest min(left context, right context) + 0.01·length."""
     if len(spans) == 1:
         return numpy.zeros(pieces, int)
     scores = numpy.full((len(spans), pieces), -1.0)

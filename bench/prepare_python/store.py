@@ -1,4 +1,4 @@
-"""Examples as arrays padded to their full lengths, as the published preparations write them, in one HDF5 file."""
+"""Writes examples to an HDF5 file as arrays padded to their full lengths, as the published preparations do."""
 from dataclasses import dataclass
 
 import h5py
@@ -7,14 +7,14 @@ import numpy
 
 @dataclass(frozen=True)
 class Feature:
-    length: int = 0  # of the padded list; 0: one number
+    length: int = 0  # length of the padded list; 0: a single number
     pad: int = 0
     type: type = numpy.int32
 
 
 class Writer:
-    """Appends examples, {feature: numbers}. Arrays [examples, length] in chunks of so many examples, with the filters
-    of `etc prepare`."""
+    """Appends examples, {feature: numbers}. Arrays are [examples, length] in chunks of EXAMPLES rows, with the HDF5
+    filters of `etc prepare`."""
 
     EXAMPLES = 32
 
@@ -57,7 +57,7 @@ class Writer:
 
 
 def compare(padded, ragged, features):
-    """How many examples there are, and what differs between a file of Writer and one of `etc prepare`."""
+    """Compares a file of Writer with one of `etc prepare`; returns the number of examples and a list of differences."""
     differences = []
     with h5py.File(padded) as file, h5py.File(ragged) as other:
         examples = len(next(iter(file.values())))

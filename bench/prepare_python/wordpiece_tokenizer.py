@@ -1,9 +1,9 @@
-"""BERT's uncased WordPiece by the package `tokenizers`."""
+"""BERT's uncased WordPiece with the package `tokenizers`."""
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 
 def load_tokenizer(vocab):
-    """No special tokens are added. A vocabulary has one piece a line."""
+    """A tokeniser that adds no special tokens. The vocabulary file has one piece per line."""
     with open(vocab, encoding="utf-8") as lines:
         ids = {line.rstrip("\n"): number for number, line in enumerate(lines)}
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=200))
@@ -13,5 +13,5 @@ def load_tokenizer(vocab):
 
 
 def encode_words(tokenizer, texts):
-    """An encoding of each text, which is a list of words: .ids, and .word_ids, the word of each of them."""
+    """One encoding per text, a list of words: .ids are the pieces, .word_ids the word number of each piece."""
     return tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)

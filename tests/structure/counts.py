@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Counts what says how readable the tree is, and prints one table.
+"""Measures the readability of the source tree and prints one table.
 
-    tests/structure/counts.py                     the table
-    tests/structure/counts.py --list              behind it every finding with its place
-    tests/structure/counts.py --check [FOLDER]    nothing but what is over its limit (of the tree in FOLDER); fails if anything is
+    tests/structure/counts.py                     prints the table
+    tests/structure/counts.py --list              prints the table and every finding with its place
+    tests/structure/counts.py --check [FOLDER]    prints only what exceeds its limit (in the tree FOLDER); fails if
+                                                  anything does
 
-How it counts. Text is read as it is, without a compiler; strings and comments are blanked first where they would mislead.
-- Comment share: of a folder's non-blank lines (not of its subfolders) those that hold a `//`.
-- Functions: a `{` outside of other functions whose text since the last `;`, `{` or `}` has a parameter list and no `=`. A
-  function's lines go from that text's first line to its closing brace. Lambdas count with what they stand in.
-- Parameters: commas of the first parameter list of a declaration or definition, `<…>` and nested `(…)` taken out; a
-  declaration and its definition in the same folder are one.
-- Operators: headers of etc_core/ops with a KernelSlot, and the attention operator. One has a naive reference when a test of
-  its name (tests/core/ops/NAME*_test.cpp, tests/sparse/reference_test.cpp) includes a file of tests/reference.
-- Repeats: pairs of runs of at least 6 equal lines in different places of the product code; blanks and comments are taken out,
-  blank lines, preprocessor lines, namespaces and lines of braces alone do not count. Each pair of runs is as long as possible.
+The sources are read as text, without a compiler. Strings and comments are blanked where they would cause false matches.
+- Comment share: the share of a folder's non-blank lines (without its subfolders) that contain `//`.
+- Functions: a `{` outside of other functions is a function if the text since the last `;`, `{` or `}` has a parameter
+  list and no `=`. The lines of a function are counted from the first line of that text to the closing brace. Lambdas
+  count as part of the enclosing function.
+- Parameters: from the commas of the first parameter list of a declaration or definition, without `<…>` and nested
+  `(…)`. A declaration and its definition in the same folder count once.
+- Operators: headers of etc_core/ops with a KernelSlot, and the attention operator. An operator has a naive reference if
+  a test of its name (tests/core/ops/NAME*_test.cpp, tests/sparse/reference_test.cpp) includes a file of
+  tests/reference.
+- Repeats: pairs of runs of at least 6 equal lines at different places of the product code, each pair as long as
+  possible. White space and comments are ignored; blank lines, preprocessor lines, namespaces and lines with only braces
+  do not count.
 """
 import collections
 import pathlib
@@ -26,7 +30,7 @@ PRODUCT = ["etc_core", "sparse", "data", "tasks"]
 KERNELS = ["sparse", "sparse/cpu", "sparse/cuda", "etc_core/ops/cpu", "etc_core/ops/cuda"]
 SOURCES = {".h", ".cpp", ".cu"}
 MOST_LINES, MOST_PARAMETERS, RUN = 50, 6, 6
-# What --check allows. A function may have more parameters only with its reason here: {"folder/file.h name": "why"}.
+# Limits of --check. A function with more parameters must be listed here with a reason: {"folder/file.h name": "why"}.
 MANY_PARAMETERS = {}
 MOST_LONG_FUNCTIONS, MOST_REPEATS = 20, 120
 
@@ -42,7 +46,7 @@ def name_of(path):
 
 
 def blanked(text):
-    """The text with comments, preprocessor lines and the insides of strings as blanks; lines stay where they are."""
+    """Replaces comments, preprocessor lines and string literals by blanks; line numbers do not change."""
     def blanks(match):
         return re.sub(r"[^\n]", " ", match.group())
     token = r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])\''
@@ -69,7 +73,7 @@ def readme_lengths():
 # ---- Functions. ----
 
 def without_angles(text):
-    """`a < b` stays: only angles that begin right after a name and close again are taken out, the innermost first."""
+    """Removes template argument lists `<…>` that follow a name, the innermost first; a comparison `a < b` stays."""
     before = None
     while before != text:
         before, text = text, re.sub(r"(\b\w+|operator)\s*<[^<>;{}]*>", r"\1", text)
@@ -77,7 +81,7 @@ def without_angles(text):
 
 
 def head_of(text):
-    """(name, number of parameters) of a declaration's text, None when it is none of a function."""
+    """(name, number of parameters) of a declaration's text; None if it does not declare a function."""
     qualifiers = r"\b(?:alignas|noexcept|decltype|__attribute__|__launch_bounds__)\s*\([^()]*\)"
     text = re.sub(qualifiers, " ", without_angles(text))
     found = re.search(r"(operator\s*(?:\(\)|[^\s\w(]+)|[\w~:]+)\s*\(", text)
@@ -85,7 +89,7 @@ def head_of(text):
         return None
     name = found.group(1)
     words = ("if", "for", "while", "switch", "return", "static_assert", "sizeof", "catch")
-    if name in words or re.fullmatch("[A-Z_0-9]+", name):  # the latter: a macro
+    if name in words or re.fullmatch("[A-Z_0-9]+", name):  # names in capitals are macros
         return None
     depth, commas, empty = 0, 0, True
     for c in text[found.end():]:
@@ -102,9 +106,10 @@ def head_of(text):
 
 
 def functions(path):
-    """Declarations and definitions outside of functions: (name, parameters, first line, lines or None)."""
+    """Declarations and definitions outside of functions: (name, parameters, first line, number of lines; None if only
+    declared)."""
     text = blanked(path.read_text())
-    start, stack, opened = 0, [], None  # of the current declaration; kinds of the open braces; the function being read
+    start, stack, opened = 0, [], None  # start of the declaration; kinds of the open braces; the current function
     for match in re.finditer(r"[{};]", text):
         at, c = match.start(), match.group()
         piece = text[start:at]
@@ -129,7 +134,7 @@ def functions(path):
         if inside or "initialiser" in stack:
             stack.append("block" if inside else "initialiser")
         elif re.search(r"\)\s*(?:noexcept\s*)?:.*[\w>]\s*$", plain, flags=re.S) and not re.search(r"\)\s*$", plain):
-            stack.append("initialiser")  # of a member in a constructor's list: a_{1}
+            stack.append("initialiser")  # of a member in a constructor's initialiser list: a_{1}
         elif re.search(r"\b(?:namespace|class|struct|union|enum|extern)\b(?![^(]*\()", plain):
             stack.append("scope")
             start = at + 1
@@ -138,7 +143,7 @@ def functions(path):
             stack.append("function")
             start = at + 1
         else:
-            stack.append("initialiser")  # = {…}, name{…}, or a lambda that a variable keeps
+            stack.append("initialiser")  # = {…}, name{…}, or a lambda assigned to a variable
 
 
 def all_functions():
@@ -156,7 +161,7 @@ def all_functions():
 # ---- Naive references. ----
 
 def operators():
-    """{operator: whether a test of it compares with tests/reference}"""
+    """{operator: whether one of its tests uses tests/reference}"""
     uses = re.compile(r'#include "tests/reference/')
     found = {}
     for path in sorted((ROOT / "etc_core/ops").glob("*.h")):
@@ -171,7 +176,7 @@ def operators():
 # ---- Repeats. ----
 
 def code_lines(path):
-    """[(line number, text)] of the lines that count."""
+    """[(line number, text)] of the lines that count for repeats; comments and extra white space are removed."""
     kept = []
     text = path.read_text()
     for number, (line, plain) in enumerate(zip(text.splitlines(), blanked(text).splitlines()), 1):
@@ -199,7 +204,7 @@ def repeats():
         while ((file_a, i + length - RUN + 1), (file_b, j + length - RUN + 1)) in pairs:
             length += 1
         if file_a == file_b and j - i < length:
-            continue  # a run that overlaps itself: a list of equal lines
+            continue  # the two runs overlap, as in a list of equal lines
         (name_a, a), (name_b, b) = files[file_a], files[file_b]
         found.append((length, f"{name_a}:{a[i][0]}", f"{name_b}:{b[j][0]}"))
     return sorted(found, reverse=True)
@@ -208,7 +213,7 @@ def repeats():
 # ---- Limits. ----
 
 def over_limit():
-    """What is over its limit, a line each."""
+    """One line for each thing that exceeds its limit."""
     long, many = all_functions()
     found = []
     for count, place in many:

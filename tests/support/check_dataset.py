@@ -1,11 +1,12 @@
-"""Trusted reader and writer of prepared data sets, on h5py alone, for the tests of the store.
+"""Reference reader and writer of prepared data sets for the tests of the store; independent of the project, uses only
+h5py.
 
-  check_dataset.py check FILE DESCRIPTION   FILE must hold exactly what DESCRIPTION says, in the layout's every detail
-  check_dataset.py write FILE DESCRIPTION   writes it in the layout, as another program might
+  check_dataset.py check FILE DESCRIPTION   checks that FILE has exactly the content and the layout of DESCRIPTION
+  check_dataset.py write FILE DESCRIPTION   writes FILE in this layout, as a program other than etc might
 
 DESCRIPTION is JSON: {"features": [{name, kind, type, align, missing_value, pad_value}], "attributes": {...},
-"examples": [{...}], "faults": [{...}], "lengths": {"max_long_len": …, "max_global_len": …}}; where the data set has a
-table /gold, also "gold_features" and "gold".
+"examples": [{...}], "faults": [{...}], "lengths": {"max_long_len": …, "max_global_len": …}}. If the data set has a
+table /gold, it also contains "gold_features" and "gold".
 """
 import hashlib
 import json
@@ -32,7 +33,7 @@ def borders(lengths):
 
 
 def columns(feature, rows):
-    """The data sets of one feature as the layout defines them: name -> array."""
+    """{name: array} of the HDF5 data sets of one feature, as the layout defines them."""
     cells, dtype = [row[feature["name"]] for row in rows], TYPES[feature["type"]]
     if feature["kind"] == "scalar":
         return {"values": np.array(cells, dtype)}

@@ -1,7 +1,7 @@
-"""Compares token ids of the program with those of the package tokenizers.
+"""Compares token ids of the program with those of the package `tokenizers`.
 
-check_tokens.py FOLDER: FOLDER/tokenizer.json, FOLDER/cases.json ([{"text", "ids"}, ...]) and, of a byte-level
-vocabulary, FOLDER/vocab.json and FOLDER/merges.txt, which the package reads on its own, too.
+check_tokens.py FOLDER reads FOLDER/tokenizer.json and FOLDER/cases.json ([{"text", "ids"}, ...]). For a byte-level
+vocabulary it also compares with a tokeniser that the package makes from FOLDER/vocab.json and FOLDER/merges.txt.
 """
 
 import json
@@ -23,7 +23,7 @@ def main(folder):
     compared = 0
     for case in cases:
         if any(unicodedata.category(character) in ("Cn", "Co") for character in case["text"]):
-            continue  # the two may know different versions of Unicode
+            continue  # program and package may use different versions of Unicode
         compared += 1
         for tokenizer in loaded:
             ids = tokenizer.encode(case["text"], add_special_tokens=False).ids

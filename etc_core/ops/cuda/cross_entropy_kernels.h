@@ -52,8 +52,7 @@ struct CrossEntropyKernel : simt::BlockOf<128> {
     sum = block_sum<kThreads>(sum, shared);
     const double lse = idle ? 0 : largest + simt::log(sum);
 
-    // Pass 3: loss = sum t (lse - z), dz = scale (p sum t - t). Each logit is read before its gradient may overwrite
-    // it.
+    // Pass 3: loss = sum t (lse - z), dz = scale (p sum t - t). A logit is read before its gradient overwrites it.
     const double spread = idle ? 0 : p.label_smoothing / counted;
     double loss = 0;
     for (std::int64_t i = first; i < end; i += kThreads) {

@@ -1,11 +1,11 @@
-"""Long documents: encoders with global-local sparse attention, and what they answer.
+"""Encoders with global-local sparse attention for long documents, and models for tasks on them.
 
     model = longetc.load("run")
     states = model.encode(["A text.", "Another one."], states="mean").states     # [2, H], float32
     answer = model.ask(open("report.md").read(), "Who wrote the report?")
 
-The classes and functions are those of the program `etc`: the same numbers, bit for bit, and the same messages, as
-exceptions. tasks/python/README.md walks through them.
+The classes and functions correspond to the commands of the program `etc`. Their results are bitwise equal to those of
+the program, and its error messages are raised as exceptions. See tasks/python/README.md for an introduction.
 """
 import atexit
 import json
@@ -41,7 +41,8 @@ atexit.register(_longetc.set_log, None)
 # ---- Rows of several texts, concatenated. ----
 
 class Ragged:
-    """Values of several texts: those of text i are values[offsets[i]:offsets[i + 1]]. Items are views, not copies."""
+    """Concatenated values of several texts: text i has values[offsets[i]:offsets[i + 1]]. Items are views, not
+    copies."""
 
     def __init__(self, values: np.ndarray, offsets: np.ndarray) -> None:
         self.values = values
@@ -64,9 +65,14 @@ class Ragged:
 
 
 class Encoded(Ragged):
-    """States of texts. `states` (the same as `values`): float32 [rows, H]; `offsets`: int64 [texts + 1], the rows of
-    each text; `ids`: the tokens that were read, special ones included; `sentences`: the sentence of each of them, -1 for
-    special ones; `read`, `cut`: how many tokens of each text the model saw, and did not."""
+    """States of texts.
+
+    states (alias of values): float32 [rows, H].
+    offsets: int64 [texts + 1]; text i has the rows offsets[i] to offsets[i + 1].
+    ids: the tokens that the model read, special tokens included.
+    sentences: the sentence number of each of these tokens, -1 for special tokens.
+    read, cut: for each text the number of tokens that the model read, and that were truncated.
+    """
 
     def __init__(self, arrays: Tuple[np.ndarray, ...]) -> None:
         states, offsets, ids, id_offsets, sentences, read, cut = arrays
@@ -85,7 +91,7 @@ class Encoded(Ragged):
 
 
 def _integers(values: Any, kind: type, name: str) -> np.ndarray:
-    """The numbers as a contiguous vector of this kind: the caller's own memory where they are one already."""
+    """The numbers as a contiguous vector of type `kind`; an array that already is one is not copied."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -130,7 +136,7 @@ def _files(files: Union[Path, Sequence[Path]]) -> List[str]:
 
 
 def _json(value: Any) -> str:
-    """JSON of a mapping of any kind, and of those in it."""
+    """JSON of a value; mappings of any type, also nested ones, are written as objects."""
     def plain(inner: Any) -> Dict[Any, Any]:
         if isinstance(inner, Mapping):
             return dict(inner)
@@ -145,7 +151,8 @@ def _texts(texts: Union[str, Sequence[str]]) -> List[str]:
 # ---- Progress. ----
 
 class _Bar:
-    """Progress on stderr: a line that is drawn anew on a terminal, else a line in ten seconds."""
+    """Shows progress on stderr: one line that is updated in place on a terminal, otherwise a new line every ten
+    seconds."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -185,8 +192,12 @@ def _with_progress(progress: Progress, call: Callable[[Any], _Result]) -> _Resul
 # ---- Vocabularies and models. ----
 
 class Tokenizer:
-    """A vocabulary: "*.model" is SentencePiece, "*.json" byte-level BPE with merges.txt beside it, "*.bpe" and "*.words"
-    are those of translations, "*.chars" characters, else WordPiece. lower_case: of WordPiece alone."""
+    """A tokeniser with its vocabulary.
+
+    The file name determines the kind: "*.model" is SentencePiece; "*.json" is byte-level BPE with merges.txt in the
+    same folder; "*.bpe" and "*.words" are vocabularies of translation models; "*.chars" has characters; all other files
+    are WordPiece. lower_case applies only to WordPiece.
+    """
 
     def __init__(self, vocabulary: Path, lower_case: bool = True) -> None:
         self._own = _longetc.Tokenizer(os.fspath(vocabulary), lower_case)
@@ -223,14 +234,15 @@ class Tokenizer:
 
 
 class Model:
-    """A model in memory; load() and from_weights() make one. Threads may share it: calls wait for each other."""
+    """A model in memory, made by load() or from_weights(). Threads may share it: concurrent calls run one after
+    another."""
 
     def __init__(self, own: _longetc.Model) -> None:
         self._own = own
 
     @property
     def task(self) -> str:
-        """"hotpotqa", …; "" of an encoder alone."""
+        """Name of the task, such as "hotpotqa"; "" for an encoder without a task."""
         return self._own.task
 
     @property
@@ -243,10 +255,15 @@ class Model:
 
     def encode(self, texts: Union[str, Sequence[str], None] = None, *, ids: Any = None, offsets: Any = None,
                sentences: Any = None, states: str = "long", progress: Progress = None) -> Encoded:
-        """States of texts, or of token ids as the model reads them: a vector, a list of them, a Ragged, or flat ids and
-        offsets; int32 ids and int64 offsets are read where they are. sentences: of each id the number of its sentence in
-        its text, -1: a special token. states: "long" (a row a token), "global" (a row a sentence) or "mean" (a row a
-        text)."""
+        """Computes the states of texts or of token ids.
+
+        texts: one text or a sequence of texts.
+        ids, offsets: token ids as the model reads them: a vector, a list of vectors, a Ragged, or a flat vector with
+        offsets. int32 ids and int64 offsets are not copied.
+        sentences: for each id the number of its sentence within its text, -1 for special tokens.
+        states: "long" (one row per token), "global" (one row per sentence) or "mean" (one row per text).
+        progress: True shows the progress on stderr; a function is called with a ProgressReport.
+        """
         wanted = _one_of(_longetc.States, states, "states")
         if (texts is None) == (ids is None):
             raise UsageError("encode: expected either texts or ids")
@@ -263,16 +280,17 @@ class Model:
             progress, lambda tell: self._own.encode_ids(flat, starts, numbers, wanted, tell)))
 
     def predict(self, record: Mapping[str, Any]) -> Dict[str, Any]:
-        """The answer to one raw record of the model's task (tasks/RECORDS.md, tasks/ANSWERS.md)."""
+        """Returns the answer to one raw record of the model's task (tasks/RECORDS.md, tasks/ANSWERS.md)."""
         return _object(self._own.predict(_json(record)))
 
     def ask(self, document: Union[str, bytes], question: str, form: str = "automatic") -> Dict[str, Any]:
-        """The answer to a question about a document, with its evidence: models of hotpotqa, nq and squad. form:
-        "plain", "markdown", "html", or "automatic". Places are characters of the document."""
+        """Answers a question about a document and returns the answer with its evidence. Only for models of hotpotqa, nq
+        and squad. form: the format of the document, "plain", "markdown", "html", or "automatic". Positions in the
+        answer are character offsets in the document."""
         return _object(self._own.ask(_text(document), question, _one_of(_longetc.DocumentForm, form, "form")))
 
     def keyphrases(self, document: Union[str, bytes], form: str = "automatic") -> Dict[str, Any]:
-        """The key phrases of a document: models of openkp."""
+        """Returns the key phrases of a document. Only for models of openkp."""
         return _object(self._own.keyphrases(_text(document), _one_of(_longetc.DocumentForm, form, "form")))
 
     def __repr__(self) -> str:
@@ -313,8 +331,16 @@ def _options(vocabulary: Optional[Path], splitter: Optional[str], decoding: Opti
 def load(folder: Path, *, vocabulary: Optional[Path] = None, splitter: Optional[str] = None,
          decoding: Optional[Mapping[str, Any]] = None, compute: str = "fp32", scores: str = "int32",
          memory_limit: int = 0, max_long_tokens: int = 0) -> Model:
-    """A model folder, or a run, whose best checkpoint is taken. decoding: keys of the task, as options of `etc predict`.
-    compute: "fp32", "bf16", "int8", "auto". scores: "int32", or "fp16", half the memory of residual scores. memory_limit: bytes. max_long_tokens: of a text that is encoded."""
+    """Loads a model.
+
+    folder: a model folder, or the folder of a run, whose best checkpoint is loaded.
+    vocabulary, splitter: used instead of those stored in the folder; splitter: "punkt:FOLDER".
+    decoding: decoding keys of the task, as in the options of `etc predict`.
+    compute: "fp32", "bf16", "int8" or "auto".
+    scores: "int32", or "fp16", which halves the memory of residual scores.
+    memory_limit: limit for the memory of computations in bytes; 0: no limit.
+    max_long_tokens: limit for a text passed to encode(), special tokens included; 0: 4096, or the model's limit.
+    """
     options = _options(vocabulary, splitter, decoding, compute, scores, memory_limit, max_long_tokens)
     return Model(_longetc.Model(os.fspath(folder), options))
 
@@ -322,9 +348,14 @@ def load(folder: Path, *, vocabulary: Optional[Path] = None, splitter: Optional[
 def from_weights(weights: Mapping[str, Any], config: Union[Mapping[str, Any], Path], *, family: str = "etc",
                  vocabulary: Optional[Path] = None, compute: str = "fp32", scores: str = "int32", memory_limit: int = 0,
                  max_long_tokens: int = 0) -> Model:
-    """An encoder of weights in memory: name → array, NumPy's or PyTorch's (a state dict of `transformers`). They are
-    copied. family: "etc" (our own names), "bert", "roberta", "nezha", "xlnet", "t5". config: its config.json, as a
-    mapping or a file. Texts need a vocabulary."""
+    """Makes an encoder from weights in memory.
+
+    weights: name → NumPy array or PyTorch tensor, such as a state dict of `transformers`; they are copied.
+    config: the config.json of the model, as a mapping or a file.
+    family: naming scheme of the weights: "etc" (this project's names), "bert", "roberta", "nezha", "xlnet" or "t5".
+    vocabulary: needed only to encode texts.
+    Other parameters are those of load().
+    """
     options = _options(vocabulary, None, None, compute, scores, memory_limit, max_long_tokens)
     return Model(_longetc.Model.of_weights(dict(weights), family, _json_of(config), options))
 
@@ -339,7 +370,7 @@ def _json_of(config: Union[Mapping[str, Any], Path]) -> str:
 # ---- Data and training. ----
 
 class TrainReport(NamedTuple):
-    """Updates made in all, and the metrics of the best evaluation: empty without evaluation data."""
+    """step: total number of updates; best: the metrics of the best evaluation, empty without evaluation data."""
     step: int
     best: Dict[str, float]
 
@@ -347,7 +378,8 @@ class TrainReport(NamedTuple):
 def prepare(task: str, inputs: Union[Path, Sequence[Path]], output: Path, *, vocabulary: Path, split: str = "train",
             targets: Union[Path, Sequence[Path]] = (), report: Optional[Path] = None, settings: Optional[Mapping[str, Any]] = None,
             strict: bool = False, progress: Progress = None) -> PrepareReport:
-    """Raw files → one HDF5 data set and a report of faults, as `etc prepare`. settings: {"long_seq_len": 4096, …}."""
+    """Converts raw files to one HDF5 data set and a report of faulty records, as `etc prepare` does.
+    settings: options of the task, such as {"long_seq_len": 4096}."""
     options = _longetc.PrepareOptions()
     options.task = task
     options.inputs = _files(inputs)
@@ -363,11 +395,15 @@ def prepare(task: str, inputs: Union[Path, Sequence[Path]], output: Path, *, voc
 
 def train(config: Union[Mapping[str, Any], Path, None] = None, output: Path = "", *,
           overrides: Optional[Mapping[str, Any]] = None, progress: Progress = True) -> TrainReport:
-    """The trainer of `etc train`. config: {"model": {…}, "task": {…}, "data": {"train": […]}, "training": {…}}, or the
-    file of one, whose keys `overrides` go before. output: the run's folder; the same call again goes on with the run, as
-    does one without a config. progress: True draws it on stderr; a function is called after every step with a
-    ProgressReport, and stops the run by returning False or raising. Ctrl-C and a stop save first, then raise Interrupted
-    (a KeyboardInterrupt)."""
+    """Trains a model, as `etc train` does.
+
+    config: {"model": {…}, "task": {…}, "data": {"train": […]}, "training": {…}}, or a file with this content.
+    output: the folder of the run. The same call again, or a call without config, resumes the run.
+    overrides: keys that take precedence over those of a configuration file.
+    progress: True shows the progress on stderr. A function is called with a ProgressReport after every step; it stops
+    the run by returning False or raising.
+    On Ctrl-C or such a stop, the state is saved first; then Interrupted (a KeyboardInterrupt) is raised.
+    """
     if not output:
         raise UsageError("train: expected output, the run's folder")
     options = _longetc.TrainOptions()

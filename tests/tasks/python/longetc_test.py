@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The Python package, in the interpreter that has it: `./run python`, or ctest in a build with -DETC_PYTHON=ON.
+"""Tests of the Python package; needs an interpreter that has it: `./run python`, or ctest in a build with
+-DETC_PYTHON=ON.
 
-Models are tiny and random: what is tested is the way in and out. That the numbers are right, the library's tests say; one
-test here compares them with PyTorch's, where that is installed.
+Models are tiny and random, because these tests cover the conversion of arguments and results. The tests of the library
+verify the numbers; one test here compares them with those of PyTorch, where it is installed.
 """
 import gc
 import importlib.util
@@ -68,7 +69,7 @@ def bert(layers=2, hidden=32, vocab=160, positions=128, seed=1):
 
 
 def records(count, seed):
-    """HotpotQA records: who rules what."""
+    """Generated HotpotQA records with questions such as "Who ruled X?"."""
     random = np.random.default_rng(seed)
     made = []
     for i in range(count):
@@ -81,18 +82,18 @@ def records(count, seed):
 
 
 def slow_encoder():
-    """An encoder and ids that take it seconds."""
+    """An encoder, and ids whose encoding takes seconds."""
     config, state = bert(layers=48, hidden=64, positions=2048)
     return longetc.from_weights(state, config, family="bert"), np.arange(2000, dtype=np.int32) % 160
 
 
 def setUpModule():
-    # A shell that runs this in the background makes it deaf to Ctrl-C.
+    # A shell that starts this script in the background makes it ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Scene(unittest.TestCase):
-    """A vocabulary and a run of HotpotQA, made by the package itself."""
+    """Fixture: a vocabulary and a HotpotQA run, made with the package itself."""
 
     @classmethod
     def setUpClass(cls):
@@ -162,7 +163,7 @@ class Runs(Scene):
         self.assertIsInstance(stopped.exception, longetc.Interrupted)
         self.assertTrue((output / "last" / "state.safetensors").exists())
         self.assertEqual(signal.getsignal(signal.SIGINT), before)
-        with self.assertRaises(KeyboardInterrupt):  # Python's handler is in its place again
+        with self.assertRaises(KeyboardInterrupt):  # Python's signal handler is restored
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(1)
 
@@ -367,7 +368,7 @@ class Tokenizers(unittest.TestCase):
 
 
 class LongCalls(unittest.TestCase):
-    """What a call of seconds leaves to others."""
+    """Signals, other threads and forked processes during a call that takes seconds."""
 
     @classmethod
     def setUpClass(cls):
@@ -426,7 +427,7 @@ class LongCalls(unittest.TestCase):
                 self.encoder.encode(ids=self.ids[:100])
             except longetc.Error as error:
                 return "forked" in str(error)
-        amid = threading.Event()  # one of 20 texts is done
+        amid = threading.Event()  # set when the first of the 20 texts is done
 
         def progress(report):
             if report.done >= 1:
@@ -447,7 +448,7 @@ class LongCalls(unittest.TestCase):
 
 
 def exit_code_of(work):
-    """Of a forked process, 0 where work() is true."""
+    """Exit code of a forked process that runs work(): 0 if the result is true, otherwise 1."""
     child = os.fork()
     if child == 0:
         code = 1
