@@ -1,6 +1,7 @@
 // Libraries whose version decides about the bits of results.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace etc::ops {
@@ -9,6 +10,9 @@ namespace etc::ops {
 // instruction set it uses, and any environment variables that switch it to other number types), or "own products"
 // (ops/cpu/strip_panels.cpp).
 std::string product_library();
+
+// Resident bytes of that library once it has multiplied: pages of its code and the kernels it generates. 0 for our own.
+std::int64_t product_library_bytes();
 
 // The library of the vector kernels, as compiled in, such as "Highway 1.0.7".
 std::string vector_library();

@@ -8,6 +8,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/count_memory.h"
+#include "etc_core/ops/library_versions.h"
 #include "etc_core/optim/shards.h"
 #include "etc_core/optim/tree_sum.h"
 #include "tasks/train/carried_memory.h"
@@ -194,10 +195,10 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
 }  // namespace
 
 std::int64_t bytes_of_computing() {
-  // Measured with trainings of the tiny and the small WikiHop model: 4 MB of code, and what malloc's heap loses between
+  // Measured with trainings of the tiny and the small WikiHop model: pages of code, and what malloc's heap loses between
   // small objects; a thread's stack, its working memory and its own heap.
-  constexpr std::int64_t kProgram = 10'000'000, kThread = 2'500'000;
-  return kProgram + kThread * thread_count();
+  constexpr std::int64_t kProgram = 4'000'000, kThread = 2'500'000;
+  return kProgram + ops::product_library_bytes() + kThread * thread_count();
 }
 
 void add_reading(ProcessMemory& memory, const data::DatasetReader& reader, const data::LoaderOptions& order,

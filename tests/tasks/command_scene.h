@@ -1,4 +1,4 @@
-// A folder and the program run in it: tests of a task's walk through the commands.
+// A folder and the program run in it, for tests that run the commands of a task one after the other.
 #pragma once
 
 #include <sstream>
@@ -38,7 +38,7 @@ class CommandScene {
     run(words);
   }
 
-  // Trains on train.h5 into folder run, watching dev.h5.
+  // Trains on train.h5 into folder run, with evaluations on dev.h5.
   void train(const std::string& vocab, const Words& model) const {
     Words words = {"train",        "--task",  task_, "--data",   path("train.h5"), "--eval-data",
                    path("dev.h5"), "--vocab", vocab, "--output", path("run")};
@@ -51,7 +51,7 @@ class CommandScene {
   TemporaryFolder folder_;
 };
 
-// The number behind a name in "name value" lines.
+// The number after `name` in lines of the form "name value".
 inline double value_of(const std::string& lines, const std::string& name) {
   std::istringstream stream(lines);
   std::string key;

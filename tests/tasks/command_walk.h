@@ -19,7 +19,7 @@ inline Words small_dense_model(const std::string& steps = "10") {
 // A scene with generated records and train.h5 and dev.h5 made of them.
 class GeneratedScene : public CommandScene {
  public:
-  // What the records are, and how both files of them are prepared, that of dev with further options.
+  // How the records are generated and both files are prepared; prepare_dev holds additional options for dev.h5.
   struct Records {
     std::string form;  // the raw files' extension
     Words sample, prepare = {}, prepare_dev = {};
@@ -35,19 +35,19 @@ class GeneratedScene : public CommandScene {
   std::string vocabulary() const { return path("sample/vocab.txt"); }
   std::string best() const { return path("run/best"); }
 
-  // Trains anew.
+  // Removes an earlier run and trains from scratch.
   void train(const Words& model) const {
     std::filesystem::remove_all(path("run"));
     CommandScene::train(vocabulary(), model);
   }
 
-  // `etc COMMAND` of the best checkpoint with dev.h5: what it prints.
+  // The standard output of `etc COMMAND` with the best checkpoint and dev.h5.
   std::string with_best(const std::string& command, const Words& more = {}) const {
     return run(joined({command, "--model", best(), "--data", path("dev.h5")}, more));
   }
   double evaluated(const std::string& metric) const { return value_of(with_best("eval"), metric); }
 
-  // What `etc eval` prints of the model, writing `file`, and of that file with the raw records.
+  // The output of `etc eval` for the model, which writes `file`, and for that file with the raw records.
   struct Scores {
     std::string by_model, by_file;
   };
@@ -58,7 +58,7 @@ class GeneratedScene : public CommandScene {
     return scores;
   }
 
-  // Raw records and prepared ones have the same predictions. Returns what --show prints of the first one.
+  // Checks that raw and prepared records give the same predictions. Returns what --show prints for the first record.
   std::string same_predictions(const std::string& file) const {
     with_best("predict", {"--output", path(file)});
     run({"predict", "--model", best(), "--input", raw("dev"), "--output", path("raw")});

@@ -1,4 +1,4 @@
-// What reading a bad file says.
+// Error messages for bad files.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace etc::test {
 
-// The message, from the file's name on, of reading a file of this name and text; empty when it is read.
+// The error message, starting at the file's name, of reading a file with this name and text; empty if reading succeeds.
 inline std::string message_of_file(const std::string& name, const std::string& text,
                                    const std::function<void(const std::filesystem::path& path)>& read) {
   const TemporaryFolder folder;

@@ -43,7 +43,7 @@ struct GoldenInputs {
   bool has(const std::string& name) const { return matrices.count(name) != 0; }
 };
 
-// The part of a model that decides about labels.
+// The part of a model configuration that determines the labels.
 inline EtcConfig golden_label_model(const GoldenFile& file, const std::string& group) {
   EtcConfig model;
   model.vocab_size = 1 << 20;

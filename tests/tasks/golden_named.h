@@ -1,4 +1,4 @@
-// Golden files of the tasks are told apart by their names.
+// Selects the golden files of a task by their names.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Golden features are the reference's, padding included; ours have none.
+// Compares golden features, which include the reference's padding, with features without padding.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ inline void check_metrics(const Json& result) {
 
 using ScoreFiles = std::function<void(const std::filesystem::path& predictions, const std::filesystem::path& gold)>;
 
-// Gives `score`, which checks what comes of it, two files one of which is damaged. Whether some were scored and some
-// refused: else nothing is shown.
+// Calls `score`, which checks its own results, with two files of which one is damaged. Returns whether some pairs were
+// scored and some refused; otherwise the test would show nothing.
 [[nodiscard]] inline bool run_prediction_mutants(const std::string& predictions, const std::string& gold,
                                                  std::uint64_t count, const ScoreFiles& score) {
   const TemporaryFolder folder;
@@ -40,7 +40,7 @@ using ScoreFiles = std::function<void(const std::filesystem::path& predictions, 
       ++scored;
     } catch (const Error& error) {
       INFO(error.what());
-      CHECK(std::string(error.what()).find(".jsonl") != std::string::npos);  // names the file
+      CHECK(std::string(error.what()).find(".jsonl") != std::string::npos);  // the message names the file
       ++refused;
     }
   }

@@ -1,4 +1,5 @@
-// Damaged raw files through a task's preparation: a fault with a place and a message, or examples a data set takes.
+// Damaged raw files through a task's preparation give a fault with a place and a message, or examples that a data set
+// accepts.
 #pragma once
 
 #include <functional>
@@ -66,15 +67,15 @@ inline std::vector<Json> odd_values() {
           std::vector<std::string>(300, "")};
 }
 
-// What must hold beyond what every mutant is checked for; null: nothing.
+// A task's checks in addition to those of every mutant; null: none.
 struct RawChecks {
-  std::function<void(const data::Example&)> example;  // of those that are taken
+  std::function<void(const data::Example&)> example;  // for accepted examples
   std::function<void(const prepare::Converted&)> record = nullptr;
   std::function<void(const data::InputFault&, const std::string& file)> fault = nullptr;  // that ended a file
-  std::function<void(const data::DatasetReader&)> data = nullptr;                         // of all that was taken
+  std::function<void(const data::DatasetReader&)> data = nullptr;                         // for all accepted data
 };
 
-// Feeds mutants to several preparations of one task and keeps what they make of them.
+// Feeds mutants to several preparations of one task and writes the results to a data set.
 class RawMutants {
  public:
   RawMutants(std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations, RawChecks checks)
@@ -82,7 +83,7 @@ class RawMutants {
         checks_(std::move(checks)),
         writer_(folder_ / "out.h5", preparations_[0]->schema(), info(preparations_[0]->schema().task)) {}
 
-  // text: a file without fault. odd: a file with an odd value, of a seed.
+  // text: a valid file. odd(seed): a file with one odd value.
   void run(const std::string& text, const std::function<std::string(std::uint64_t seed)>& odd, std::uint64_t count) {
     const std::string packed = gzip(text);
     for (std::uint64_t seed = 0; seed < count; ++seed) {
@@ -96,7 +97,7 @@ class RawMutants {
     finish();
   }
 
-  // records: an array of them, without fault.
+  // records: an array of valid records.
   void run(const Json& records, std::uint64_t count) {
     const data::RecordLayout layout = preparations_[0]->layout();
     const auto odd = [&](std::uint64_t seed) {
@@ -143,7 +144,7 @@ class RawMutants {
     if (checks_.fault) checks_.fault(*end.fault, bytes);
   }
 
-  // What a rejected record leaves is a row of the data set, too.
+  // A rejected or dropped record becomes a row of the data set, too.
   void reject(const prepare::PassRecord& record) {
     for (data::Fault fault : record.converted.faults.rows()) {
       if (fault.severity == data::Severity::warn) continue;
@@ -155,7 +156,7 @@ class RawMutants {
     }
   }
 
-  // The first pass keeps and leaves out what it would if every record were parsed and ranked.
+  // Checks that the first pass keeps the same records as parsing and ranking every record.
   static void first_pass(const prepare::JsonPreparation& preparation, const std::filesystem::path& path) {
     const prepare::Choice chosen = prepare::choose_records(preparation, {path}, [](int, std::int64_t) {});
     prepare::Choice all;
@@ -184,7 +185,7 @@ class RawMutants {
     }
   }
 
-  // Everything taken can be read back.
+  // Checks that all accepted data can be read back.
   void finish() {
     writer_.finish({}, taken_ + rejected_, rejected_, 0);
     const data::DatasetReader reader({folder_ / "out.h5"}, preparations_[0]->schema());

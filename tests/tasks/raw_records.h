@@ -28,7 +28,7 @@ inline data::JsonRecord raw_record(std::string text, std::int64_t index = 0) {
   return data::parse_record(slice);
 }
 
-// "severity code field" of every row, quiet ones behind the others.
+// "severity code field" of every row, quiet rows after the others.
 inline std::vector<std::string> fault_words(const prepare::FaultList& faults) {
   std::vector<std::string> words;
   for (const auto* rows : {&faults.rows(), &faults.quiet_rows()}) {

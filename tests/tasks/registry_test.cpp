@@ -1,4 +1,4 @@
-// One row per task, whole and found by its name.
+// The registry has one complete row per task, which is found by the task's name.
 #include "tasks/registry.h"
 
 #include <set>

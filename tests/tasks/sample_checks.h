@@ -1,4 +1,4 @@
-// What holds of the generated records of every task.
+// Checks for the generated records of every task.
 #pragma once
 
 #include <initializer_list>
@@ -33,7 +33,7 @@ void check_equal_seeds(Options options, WriteSample<Options> write, const Tempor
   CHECK(read_file(folder / "a" / train) != read_file(folder / "c" / train));
 }
 
-// Each is refused before anything is written; a folder that cannot be made is an error of another kind.
+// Bad options are refused before anything is written; a folder that cannot be created is an error of another kind.
 template <typename Options>
 void check_refused_options(WriteSample<Options> write, const Options& good, std::initializer_list<Options> bad) {
   const TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// A preparation of several inputs that ends when its parts are there.
+// Stops a preparation of several inputs after its parts have been written.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace etc::test {
 
-// Calls run(), which prepares into `output`, while its report has no place: the parts' files with this ending that are
-// left.
+// Calls run(), which prepares into `output`, with a folder in the place of its report, so that it fails after writing
+// its parts. Returns the remaining part files with this ending.
 template <typename Run>
 std::vector<std::filesystem::path> stopped_parts(const std::filesystem::path& output,
                                                  const std::filesystem::path& report, const std::string& ending,

@@ -16,4 +16,8 @@ std::string product_library() {
   return cpu::kOwnProducts;
 }
 
+std::int64_t product_library_bytes() {
+  return 0;
+}
+
 }  // namespace etc::ops

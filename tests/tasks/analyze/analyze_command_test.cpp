@@ -1,4 +1,4 @@
-// etc analyze: the files it writes, what it says, what it refuses.
+// etc analyze: output files, messages and refused input.
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -23,7 +23,7 @@ using etc::test::Place;
 using etc::test::Result;
 using etc::test::Words;
 
-// A place with a model of two layers that carries residual scores.
+// A Place with a model of two layers with residual scores.
 struct Scene : Place {
   fs::path model = folder / "run/best", data = folder / "train.h5", output = folder / "analysis";
 
@@ -231,7 +231,7 @@ TEST_CASE("gradient norms by layer are written and drawn where asked for, by mod
       CHECK(model.at(part).at(layer).get<double>() == Approx(norms.values[layer]).epsilon(1e-6));
     }
   }
-  // Fewer examples than asked for: all; without the option nothing.
+  // If there are fewer examples than --gradients asks for, all are used; without the option no norms are written.
   const Result all = scene.analyze({"--examples", "3", "--gradients", "40", "--overwrite"});
   CHECK(has(all.out, "of 3 examples, norms"));
   REQUIRE(scene.analyze({"--examples", "3", "--overwrite"}).code == 0);
@@ -256,7 +256,7 @@ TEST_CASE("distances of global keys and what lies outside are told by query grou
       members += count[first + group];
       if (count[first + group] > 0) sum += count[first + group] * mean[first + group];
     }
-    CHECK(members == count[first]);  // every global token of these data stands for one of the four
+    CHECK(members == count[first]);  // every global token of this data set is in one of the four groups
     CHECK(sum / members == Approx(mean[first]).epsilon(1e-5));
   }
   for (const std::string type : {"l2g", "g2l"}) {
@@ -274,7 +274,7 @@ TEST_CASE("distances of global keys and what lies outside are told by query grou
   }
 }
 
-// Megabytes of "expected peak memory 61.3 MB".
+// The megabytes in "expected peak memory 61.3 MB".
 double megabytes(const std::string& text) {
   const std::size_t at = text.find("expected peak memory ");
   REQUIRE(at != std::string::npos);
@@ -285,8 +285,8 @@ double megabytes(const std::string& text) {
   return unit.starts_with("GB") ? 1000 * number : number;
 }
 
-// What the process takes, against what was said before. Memory of the program itself, of libraries' heaps and of threads
-// differs by a few megabytes.
+// Compares the forecast of memory with the peak memory of the process. The memory of the program itself, of library
+// heaps and of threads varies by a few megabytes.
 void compare_memory(const std::string& what, const std::function<Result(const Words&)>& analyze, const Words& more) {
   CAPTURE(what);
   const double expected = megabytes(analyze(joined(more, {"--forecast"})).out);
@@ -332,7 +332,7 @@ TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[ana
   CHECK(summary.at("examples") == 20);
   CHECK(has(summary.at("notes").at(0), "no divergences"));
   CHECK(!etc::test::GoldenFile(scene.output / "analysis.h5").has("jsd"));
-  // An analysis is replaced when that is asked for; other people's files never are.
+  // --overwrite replaces an earlier analysis, but never a folder with other files.
   CHECK(has(scene.analyze().err, "holds an analysis already (--overwrite replaces it)"));
   CHECK(scene.analyze({"--overwrite", "--examples", "2"}).code == 0);
   fs::remove(scene.output / "summary.json");
@@ -386,7 +386,7 @@ TEST_CASE("a document's page holds its tokens and whom they attend to, and needs
     CAPTURE(outside);
     CHECK(!has(html, outside));
   }
-  // The data of the page are JSON by themselves.
+  // The data embedded in the page are valid JSON.
   const std::size_t begin = html.find("const D=") + 8, end = html.find(";\nconst el");
   REQUIRE(end != std::string::npos);
   const etc::Json page = etc::Json::parse(html.substr(begin, end - begin));
@@ -395,7 +395,7 @@ TEST_CASE("a document's page holds its tokens and whom they attend to, and needs
   CHECK(page.at("top") == 4);
   const auto queries = page.at("layers").at(0).at("queries").get<std::size_t>();
   CHECK(page.at("longs").size() == queries);
-  // Five bytes for each of four keys of two heads, in base 64.
+  // Per query and head four keys of five bytes each, in base64.
   CHECK(page.at("layers").at(0).at("keys").get<std::string>().size() == (queries * 2 * 4 * 5 + 2) / 3 * 4);
   CHECK(has(scene.run(scene.document({"--vocab", vocab})).err, "exists already (--overwrite replaces it)"));
   const Result beyond = scene.run({"analyze", "--model", scene.model, "--data", scene.data, "--output",

@@ -60,7 +60,7 @@ TEST_CASE("what is not a number is counted apart, and many values leave a sample
   cell.add(std::nan(""));
   CHECK(cell.count() == 0);
   CHECK(cell.skipped() == 1);
-  // Ascending: a sample of the first ones alone would have a median of 0.25.
+  // The values ascend: a sample of the first ones alone would have a median of 0.25.
   constexpr int kValues = 200000;
   static_assert(kValues > Distribution::kKept);
   for (int i = 0; i < kValues; ++i) cell.add(i / static_cast<double>(kValues));
@@ -87,7 +87,7 @@ TEST_CASE("a density has its peaks where the values are, within their range", "[
   CHECK(at(0.81) > at(0.5));
 }
 
-// One layer of one head with these entropies; nan: probabilities that are not numbers.
+// One layer of one head with these entropies; nan stands for probabilities that are not numbers.
 LayerStatistics layer_of(const std::vector<double>& entropies, const std::vector<double>& visible) {
   LayerStatistics of;
   of.op = &sparse::kSelfAttention;
@@ -153,7 +153,7 @@ TEST_CASE("query groups go by types and ids of the task's data, unknown ones are
   const TaskTokens wikihop{"wikihop"};
   CHECK(groups_of_long(wikihop, groups, input) == std::vector<std::uint8_t>{2, 2, 4, 2, 0});
   CHECK(groups_of_global(wikihop, groups, input) == std::vector<std::uint8_t>{4, 8, 2, 16});
-  // By ids, and a first token that is CLS.
+  // Groups by token ids; the first token is CLS.
   const TaskTokens hotpotqa{"hotpotqa", 4, 5, 6};
   input.global_segment_ids.assign(4, 0);
   CHECK(groups_of_long(hotpotqa, groups, input) == std::vector<std::uint8_t>{1, 2, 0, 1, 0});
@@ -176,7 +176,7 @@ TEST_CASE("axes have round ticks within their range, whole ones where nothing st
   CHECK(Axis{0, 6.24, 0, 1}.ticks(6) == std::vector<double>{0, 2, 4, 6});
   CHECK(Axis{-0.5, 0.5, 0, 1}.ticks(4).size() == 3);
   CHECK(Axis{0, 1, 0, 1}.ticks(8, 1) == std::vector<double>{0, 1});
-  // A sum of steps would leave 0 at -3e-17, which is drawn as -0.
+  // Adding up steps would give -3e-17 instead of 0, which would be drawn as -0.
   const std::vector<double> ticks = Axis{-0.3, 0.3, 0, 1}.ticks(6);
   CHECK((ticks.size() == 7 && ticks[3] == 0 && !std::signbit(ticks[3])));
 }

@@ -13,7 +13,7 @@ using etc::test::joined;
 using etc::test::Result;
 using etc::test::Words;
 
-// The data of a page are JSON by themselves.
+// The data embedded in a page are valid JSON.
 etc::Json data_of(const std::string& page) {
   const std::string html = etc::read_file(page);
   const std::size_t begin = html.find("const D=") + 8, end = html.find(";\nconst el");
@@ -77,7 +77,7 @@ TEST_CASE("raw records of every task have a page, windows and questions by part"
   compare_pages({"nq", {".jsonl", {"--records", "40"}, {}, {"--is-train", "false"}}}, {"--document", "0"}, "0");
 }
 
-// A scene of texts with an ETC that reads them.
+// Generated texts and an ETC trained on them.
 struct Texts : etc::test::CommandScene {
   Texts() : CommandScene("pretrain") {
     run({"sample", "--task", "pretrain", "--records", "20", "--output", path("sample")});
@@ -114,7 +114,7 @@ TEST_CASE("a document of a plain text has a page; numbers beyond the input are r
   CHECK_THAT(both.err, Contains("expected one of the two"));
 }
 
-// What a headless browser makes of a page: its document after the scripts have run. Empty: there is no browser.
+// The DOM of a page after a headless browser has run its scripts; empty if there is no browser.
 std::string opened(const std::string& page, const std::string& choice) {
   const std::string output = page + ".dom";
   if (std::system("command -v chromium >/dev/null 2>&1") != 0) return "";

@@ -1,5 +1,5 @@
-// Gradient norms of layers (analysis 7): which parameter counts where, and that a norm is how fast the loss rises along
-// the gradient.
+// Gradient norms of layers (analysis 7): the layer and part that a parameter belongs to, and that a norm equals the
+// slope of the loss along the gradient.
 #include "tasks/analyze/gradient_norms.h"
 
 #include <cmath>
@@ -37,7 +37,7 @@ TEST_CASE("parameters count in their layer, of scores or of the rest, by their n
   CHECK(at(bert + "attention/self/relative_bias_table") == std::pair(std::int64_t{3}, true));
   CHECK(at(bert + "attention/self/relative_value_table") == std::pair(std::int64_t{3}, false));
   CHECK(at(bert + "output/LayerNorm/gamma") == std::pair(std::int64_t{3}, false));
-  // Of no single layer.
+  // Parameters that belong to no single layer.
   for (const char* name : {"bert/embeddings/word_embeddings", "output_weights",
                            "global_output_layer/transform/dense_layers/layer_1/kernel"}) {
     CAPTURE(name);
@@ -45,7 +45,8 @@ TEST_CASE("parameters count in their layer, of scores or of the rest, by their n
   }
 }
 
-// A fresh model of two layers whose scores are a few units, with examples that have answers.
+// A freshly initialised model of two layers, with weights scaled up so that the scores are a few units, and labelled
+// examples.
 struct Scene {
   test::TemporaryFolder folder;
   std::shared_ptr<const data::DatasetReader> reader;
@@ -69,7 +70,7 @@ struct Scene {
     const std::vector<std::int64_t> chosen{0, 2, 3, 5};
     return gradient_norms_of(*model, *reader, chosen, "train.h5");
   }
-  // The loss of the same examples as one batch; leaves its gradients.
+  // The loss of the same examples as one batch; the gradients stay in the parameters.
   double loss_of_batch() const {
     std::vector<data::LoadedExample> batch;
     std::vector<double> counts(model->task->loss_terms().size(), 0.0);
@@ -92,7 +93,7 @@ TEST_CASE("a gradient norm is how fast the loss of all examples rises along it",
       const auto at = static_cast<std::size_t>(layer);
       const double norm = of_scores ? norms.query_key[at] : norms.rest[at];
       REQUIRE(norm > 1e-4);
-      // Steps of a length along the part's gradient, either way.
+      // Steps of equal length along the part's gradient, in both directions.
       std::vector<std::pair<Parameter*, std::vector<float>>> before;
       scene.loss_of_batch();
       std::vector<Tensor> gradients;

@@ -21,7 +21,7 @@ struct Watched {
   std::vector<RelativeTableValues> tables;
   std::map<std::string, std::vector<float>> parameters;
 
-  // The one whose name ends so: encoders put a name of their own before it.
+  // The parameter whose name ends with `end`; encoders prepend their own name.
   const std::vector<float>& parameter(const std::string& end) const {
     const auto found = std::ranges::find_if(parameters, [&](const auto& named) { return named.first.ends_with(end); });
     REQUIRE(found != parameters.end());
@@ -83,15 +83,15 @@ TEST_CASE("the first layer's table is found with every position method, a row fo
 }
 
 TEST_CASE("rows that no parameter holds are shown as attention reads them", "[analyze]") {
-  // NEZHA's sinusoids, one table of keys and values.
+  // NEZHA: one table of sinusoids for keys and values.
   const Watched nezha = tables_with(Method::nezha_signed);
   REQUIRE(names_of(nezha) == Names{"self_vectors"});
   CHECK(nezha.tables.front().values == nezha_table(NezhaRows::signed_distance, 3, 12));
   CHECK(nezha.tables.front().heads == 1);
-  // Transformer-XL's are by query - key.
+  // Transformer-XL's rows are indexed by query - key, so they run in the opposite order.
   const RelativeTableValues xl = tables_with(Method::transformer_xl).tables.front();
   for (std::int64_t d = -2; d <= 2; ++d) CHECK(xl.row(d) == xl.row(0) - d);
-  // T5: a bucket of several distances; its scores are not scaled.
+  // T5: several distances share a bucket; scores are not scaled, so the biases are shown as stored.
   const Watched t5 = tables_with(Method::t5);
   REQUIRE(names_of(t5) == Names{"self_biases"});
   const RelativeTableValues& biases = t5.tables.front();
@@ -103,7 +103,7 @@ TEST_CASE("rows that no parameter holds are shown as attention reads them", "[an
   CHECK(biases.has(0));
   CHECK(biases.values == t5.parameter("relative_table"));
   CHECK_FALSE(biases.vectors);
-  // ETC's biases are divided with the scores.
+  // ETC divides the biases together with the scores by the square root of the head size.
   const Watched etc = tables_with(Method::etc);
   const auto own = etc.parameter("layer_0/attention/self/relative_bias_table");
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -122,11 +122,11 @@ RelativeTableValues hand_made() {
 }
 
 TEST_CASE("distance 0 is compared with the median of distances beyond ten", "[analyze]") {
-  RelativeTableValues table = hand_made();  // beyond: 1, 2, 2, 1
+  RelativeTableValues table = hand_made();  // sizes beyond distance 10: 1, 2, 2, 1
   CHECK(table.size_of(12, 0) == Approx(6));
   CHECK(table.nearness() == Approx(4));
   table.row_of.resize(23);
-  CHECK(table.nearness() == Approx(4));  // 1, 2
+  CHECK(table.nearness() == Approx(4));  // sizes left: 1, 2
   table.first = -2;
   table.row_of = {0, 1, 2};
   CHECK(std::isnan(table.nearness()));

@@ -23,7 +23,7 @@ TEST_CASE("generated GLUE rows go through every command, with and without global
     CHECK_THAT(scene.same_predictions("SST-2.tsv"), Catch::Contains("%") && Catch::Contains("<- gold"));
     CHECK(read_file(scene.path("SST-2.tsv")) == written);
   }
-  // Files of several data sets come together in one submission.
+  // Files of several data sets are collected in one submission archive.
   const std::string zip = scene.path("submission.zip");
   for (int twice = 0; twice < 2; ++twice) {
     scene.with_best("predict", {"--output", scene.path("SST-2.tsv"), "--submission", zip});
@@ -37,7 +37,7 @@ TEST_CASE("generated GLUE rows go through every command, with and without global
       {"predict", "--model", scene.best(), "--data", scene.path("dev.h5"), "--output", "-", "--submission", zip});
   CHECK(no_file.code == 2);
   CHECK_THAT(no_file.err, Catch::Contains("--submission needs --output FILE"));
-  // A new run takes the pooler over, and another data set's rows are refused.
+  // A new run that starts from this model for another data set refuses these rows.
   const test::Result other =
       scene.try_run({"train", "--task", "glue", "--data", scene.path("train.h5"), "--output", scene.path("mnli"),
                      "--init-from", scene.best(), "--data-set", "mnli", "--steps", "1"});
@@ -85,5 +85,5 @@ TEST_CASE("the ready tiny configuration reads the last clause of held-out senten
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::GeneratedScene scene("glue", {".tsv", {"--records", "16000"}, kSet});
   scene.train({"--config", (test::source_folder() / "tasks/configs/glue_tiny.json").string()});
-  CHECK(scene.evaluated("accuracy") >= 0.95);  // words alone give three quarters
+  CHECK(scene.evaluated("accuracy") >= 0.95);  // single words alone give three quarters
 }

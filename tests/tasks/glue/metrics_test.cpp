@@ -30,7 +30,7 @@ void compare_case(const test::GoldenFile& file, const std::string& group) {
   if (file.has(group + "/f1")) CHECK(std::abs(f1(labels, predictions) - value("f1")) < 1e-12);
 }
 
-// The rows' names and scores stand in the attributes.
+// The rows' names and scores are stored in the attributes.
 double overall_of(const test::GoldenFile& file, const std::string& name) {
   std::map<std::string, std::vector<double>> rows;
   const Json scores = Json::parse(file.string_attribute(name, "scores"));

@@ -53,7 +53,7 @@ const std::string kRtePredictions = "index\tprediction\n0\tentailment\n1\tentail
 
 void run_mutants(std::uint64_t count) {
   const bool both = test::run_prediction_mutants(kRtePredictions, kRte, count, [](const auto& p, const auto& g) {
-    // The data set follows from the name, which the mutants' file does not have.
+    // The data set is derived from the file name, so the damaged file is copied under a name that has one.
     const auto named = p.parent_path() / "RTE.tsv", gold = p.parent_path() / "g.jsonl";
     CHECK(g == gold);
     write_file_atomically(named, read_file(p));

@@ -35,7 +35,7 @@ Source source_of(const test::GoldenFile& file, const std::string& group) {
   Source source;
   source.config.data_set = set_of(file.string_attribute(group, "task"));
   source.config.layout = file.string_attribute(group, "layout") == "csv" ? Layout::csv : Layout::tsv;
-  // A test file has no labels that count, the raw release of STS-B excepted.
+  // Test files have no usable labels, except in the raw release of STS-B.
   source.config.labels_required =
       file.string_attribute(group, "set_type") != "test" || source.config.layout == Layout::csv;
   if (file.has_attribute(group, "file")) {
@@ -79,7 +79,7 @@ std::vector<std::string> texts(const test::GoldenFile& file, const std::string& 
   return result;
 }
 
-// Texts and labels, read alone.
+// Compares the texts of the rows, without tokenising them.
 void compare_rows(const test::GoldenFile& file, const std::string& group, const Source& source, const Prepared& ours) {
   const auto a = texts(file, group + "/text_a"), b = texts(file, group + "/text_b");
   std::size_t next = 0;
@@ -142,7 +142,7 @@ std::size_t compare_features(const test::GoldenFile& file, const std::string& gr
   return next;
 }
 
-// Rows on which the reference stops are refused, each with its line; the others are taken.
+// The row on which the reference stops is refused with its line number; the other rows are accepted.
 void require_refused(const Source& source, const fs::path& vocab) {
   const Prepared ours = prepared(source, vocab, 128);
   std::size_t refused = 0;

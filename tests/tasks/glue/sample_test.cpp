@@ -1,4 +1,4 @@
-// Generated GLUE rows: what they claim, their equal bytes, what is refused.
+// Generated GLUE rows: their contents, equal bytes for equal seeds, refused options.
 #include "data/sample/glue_sample.h"
 
 #include <set>

@@ -63,7 +63,7 @@ TEST_CASE("span selection gives the worked choice", "[tasks][hotpotqa]") {
   const auto all = span_candidates(begin, end, 4, worked_filter({7, 10}));
   REQUIRE(all.size() == 3);
   CHECK(all[0].score == Approx(0.075));
-  // Equal scores: the later begin comes first.
+  // Of two spans with equal scores the one that begins later comes first.
   CHECK(all[1].tokens == text::TokenSpan{12, 12});
   CHECK(all[2].tokens == text::TokenSpan{8, 9});
   SpanFilter narrow = worked_filter({7, 10});

@@ -16,7 +16,7 @@
 
 namespace etc::test {
 
-// Single letters with a digit are words of one piece; ids begin at 110, behind the special ones.
+// Single letters with a digit are words of one piece; their ids begin at 110, after the special pieces.
 inline std::string hotpotqa_vocabulary() {
   return unused_entries(0, 100) + "[UNK]\n" + unused_entries(101, 110) +
          vocabulary_entries(
@@ -36,8 +36,8 @@ inline hotpotqa::PrepareConfig hotpotqa_config(hotpotqa::Parity parity, std::int
   return config;
 }
 
-// The record of task-hotpotqa 2.8 with this answer; titles as tokenized there.
-// Lists of pairs are parsed: written in braces they would become objects.
+// The record of task-hotpotqa 2.8 with this answer and titles as they are tokenised there. Lists of pairs are parsed
+// from text, because written in braces they would become objects.
 inline Json worked_hotpotqa_record(const std::string& answer, const std::string& id = "w") {
   return {{"_id", id},
           {"question", "q0 q1 q2"},

@@ -25,7 +25,7 @@ std::string message_of(const data::Example& example) {
   return "";
 }
 
-// The record behind a golden group's derived inputs, prepared as the group says.
+// The record from which a golden group's inputs were derived, prepared with the settings of the group.
 data::LoadedExample prepared(const test::GoldenFile& file, const std::string& group, std::size_t index,
                              const std::filesystem::path& data) {
   PrepareConfig config = test::hotpotqa_config(Parity::reference, file.int_attribute(group, "long_seq_len"),

@@ -83,7 +83,7 @@ TEST_CASE("HotpotQA's losses equal the reference's in every golden case", "[task
       INFO(name);
       const auto L = expected.at("long_seq_len").get<std::int64_t>(),
                  G = expected.at("global_seq_len").get<std::int64_t>();
-      // The labels of training mode, padded: the reference counts every position.
+      // Labels as in training, padded, because the reference counts every position.
       PrepareConfig config = test::hotpotqa_config(Parity::reference, L, G);
       config.special_ids = published_special_ids(expected.at("tokenizer") == "sentencepiece");
       const HotpotqaPreparation preparation(
@@ -201,7 +201,7 @@ TEST_CASE("two micro-batches give the loss of one batch", "[tasks][hotpotqa]") {
   };
   const Examples all(examples);
   CHECK(loss_of(all.first(1)) + loss_of(all.subspan(1)) == Approx(loss_of(all)).epsilon(1e-6));
-  // Without a label there is nothing to divide by, and no loss.
+  // Without labels the divisor is 0 and so is the loss.
   std::fill(counts.begin(), counts.end(), 0.0);
   CHECK(loss_of(all.last(1)) == 0);
 }

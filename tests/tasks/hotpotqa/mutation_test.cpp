@@ -1,4 +1,5 @@
-// Damaged files: raw records give faults or examples the feed takes, prediction and gold files an error or scores.
+// Damaged files: raw records give faults or examples that the feed accepts; prediction and gold files give an error or
+// scores.
 #include "etc_core/base/error.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/hotpotqa/feed.h"
@@ -12,7 +13,7 @@ using namespace etc::hotpotqa;
 
 namespace {
 
-// Three records with everything a file may hold: unknown keys, escapes, white space, repeated titles.
+// Three records with everything that a file may contain: unknown keys, escapes, white space, repeated titles.
 Json base_records() {
   Json odd = test::worked_hotpotqa_record("yes", "o");
   odd["annotations"] = {{"follows", "single"}};

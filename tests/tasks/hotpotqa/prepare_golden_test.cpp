@@ -130,7 +130,7 @@ class GoldenFeatures {
   std::map<std::string, std::vector<std::int64_t>> scalars_;
 };
 
-// Whether the faults say what the reference says of a record it does not convert.
+// Whether the faults match the reason for which the reference does not convert a record.
 bool explains(const prepare::FaultList& faults, const std::string& reason) {
   const auto drops = [&](const char* code) { return test::has_fault(faults, data::Severity::drop, code); };
   if (reason == "dropped: no supporting fact label") return drops("no_sf_label") || faults.rejected();
@@ -140,7 +140,8 @@ bool explains(const prepare::FaultList& faults, const std::string& reason) {
   return faults.rejected() || faults.dropped();
 }
 
-// Whether the faults of a record that the reference converts are ones we do not let pass.
+// Whether all faults that reject or drop a record which the reference converts are intended differences: this
+// preparation is stricter there.
 bool stricter_than_reference(const prepare::FaultList& faults) {
   for (const data::Fault& row : faults.rows()) {
     if (row.severity != data::Severity::reject && row.severity != data::Severity::drop) continue;
@@ -179,7 +180,7 @@ void compare_group(const Group& group, const std::vector<data::JsonRecord>& reco
     const Features f = lay_out(record, *group.tokenizer, group.config);
     const Label label = group.config.is_training ? choose_label(record, f, group.config) : Label();
     golden.require_equal(i, record, f, group.config.is_training ? &label : nullptr);
-    // The whole conversion says the same.
+    // The whole conversion gives the same result.
     const prepare::Converted converted = preparation.convert(raw);
     CAPTURE(test::fault_words(converted.faults));
     if (converted.faults.rejected() || converted.faults.dropped()) {

@@ -1,4 +1,4 @@
-// Worked layouts, labels in either parity, and what is said about bad records.
+// Worked layouts, labels with either parity setting, and the faults of bad records.
 #include "tasks/hotpotqa/prepare.h"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ TEST_CASE("the letters of yes and no in the text are a label in the reference on
 }
 
 TEST_CASE("an answer in skipped text is a label in the reference, a drop when repaired", "[tasks][hotpotqa]") {
-  // The second sentence does not fit; behind it stands z1.
+  // The second sentence does not fit; after it comes z1.
   const std::string text = R"({"_id": "c", "question": "q0", "answer": "y1", "supporting_facts": [["a0", 1]],
       "context": [["a0", ["x0", "y0 y1 y0 y1 y0 y0", "z0 z1"]]]})";
   const auto reference = converted(text, test::hotpotqa_config(Parity::reference, 8));
@@ -168,7 +168,7 @@ TEST_CASE("malformed records give the rows of the specification", "[tasks][hotpo
 TEST_CASE("of thousands of facts each is told repeated, of an unknown title or out of range as it would be alone",
           "[tasks][hotpotqa]") {
   Json context = Json::array(), facts = Json::array();
-  std::vector<std::int64_t> sentences;  // of paragraph "t<i mod 500>", the longest
+  std::vector<std::int64_t> sentences;  // by i of title "t<i>": most sentences of a paragraph
   for (std::size_t i = 0; i < 600; ++i) {
     const std::size_t title = i % 500, count = i * 31 % 7;
     sentences.resize(std::max(sentences.size(), title + 1), -1);

@@ -1,4 +1,4 @@
-// Generated records: reproducible, without fault, and answered by nothing but the paragraph that is asked for.
+// Generated records: reproducible, without faults, and answerable only by the paragraph that the question asks for.
 #include "data/sample/hotpotqa_sample.h"
 
 #include <map>
@@ -32,7 +32,7 @@ const std::vector<std::string>& sentences_of(const HotpotqaSampleRecord& record,
   return record.context[0].second;
 }
 
-// The last word of a question: "Who ruled A?" or "Is A ruled by X?".
+// The words of a text without punctuation. The last word is the name asked for: "Who ruled A?" or "Is A ruled by X?".
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words(1);
   for (const char c : text) {
@@ -98,7 +98,7 @@ TEST_CASE("the paragraph of the subject, or the one it names, answers", "[hotpot
       const auto& [title, sentence] = record.supporting_facts[0];
       CHECK(title == holder);
       CHECK(words_of(sentences_of(record, title)[static_cast<std::size_t>(sentence)]).back() == record.answer);
-      // Every paragraph says as much: nothing but the name tells them apart.
+      // All paragraphs have the same number of sentences, so only the name distinguishes them.
       for (const auto& [name, sentences] : record.context) {
         CHECK(sentences.size() == record.context[0].second.size());
         CHECK(sentences[0][0] != ' ');
@@ -115,7 +115,8 @@ TEST_CASE("held-out records have all paragraphs, training records one to all of 
       ++with[hotpotqa_sample_record(options(hops), "train", i).context.size()];
     }
     CAPTURE(hops);
-    // One kind: 1 … 4, 100 each are expected; two kinds: 2 … 8, of the ends 25 each. Four standard deviations.
+    // One kind: 1 … 4 paragraphs, expected 100 times each. Two kinds: 2 … 8 paragraphs, the smallest and the largest
+    // number expected 25 times each. The tolerances are four standard deviations.
     REQUIRE(with.size() == (hops == 1 ? 4 : 7));
     CHECK(std::abs(with.begin()->second - (hops == 1 ? 100 : 25)) < (hops == 1 ? 35 : 20));
     CHECK(std::abs(with.rbegin()->second - (hops == 1 ? 100 : 25)) < (hops == 1 ? 35 : 20));
@@ -136,8 +137,8 @@ TEST_CASE("training records ask for some names far more often than for others, h
       most = std::max(most, count);
       least = std::min(least, count);
     }
-    // Shares of the ranks 1 … 6: 1/rank over their sum 2.45 (0.408, 0.204, …, 0.068), or 1/6 each; four standard
-    // deviations are at most 0.070.
+    // Expected shares of the ranks 1 … 6: 1/rank over their sum 2.45 (0.408, 0.204, …, 0.068), or 1/6 each; four
+    // standard deviations are at most 0.070.
     CHECK(std::abs(static_cast<double>(most) / 800 - (file == "train" ? 0.408 : 0.167)) < 0.070);
     CHECK(std::abs(static_cast<double>(least) / 800 - (file == "train" ? 0.068 : 0.167)) < 0.070);
   }

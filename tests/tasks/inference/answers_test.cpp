@@ -26,7 +26,7 @@ std::vector<Json> lines_of(const std::string& text) {
   return lines;
 }
 
-// The text once it holds so many lines; the empty text after half a minute.
+// Waits until the file has this number of lines and returns its text; empty after half a minute.
 std::string once_written(const std::filesystem::path& file, std::int64_t lines) {
   for (int wait = 0; wait < 3000; ++wait) {
     const std::string text = read_file(file);
@@ -136,7 +136,7 @@ TEST_CASE("a model folder says what it is, and its scores are JSON on request", 
   const Json scores = Json::parse(scene.run(test::joined(eval, {"--json"}))).at("metrics");
   CHECK(std::abs(test::value_of(scene.run(eval), "loss") - scores.at("loss").get<double>()) < 1e-4);
 
-  // The model's tokens are those of its vocabulary unless something else is said.
+  // Without --vocab-size the model takes the size of its vocabulary.
   Words words = {
       "train",    "hotpotqa",          "--data", scene.path("train.h5"), "--vocab", scene.path("sample/vocab.txt"),
       "--output", scene.path("second")};

@@ -1,4 +1,4 @@
-// etc ask and etc keyphrases: one's own documents.
+// etc ask and etc keyphrases on the user's own documents.
 #include "data/text/characters.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
@@ -18,7 +18,7 @@ constexpr const char* kDocument =
     "# The harbour\n\nThe *old* harbour was built by caf\xC3\xA9 owners. It is quiet &amp; small.\n\n- one pier\n- two "
     "piers\n\n## The tower\n\nThe tower is famous. Nobody knows why.\n";
 
-// The document's text at a place, its marks and line ends as they are.
+// The document's text at a place, with its markup and line ends.
 std::string at(const std::string& document, const Json& place) {
   const std::size_t begin = data::byte_of_character(document, place.at("start"));
   return document.substr(begin, data::byte_of_character(document, place.at("end")) - begin);
@@ -36,7 +36,7 @@ Json asked(const SmallScene& scene, const std::string& document, const Words& mo
 TEST_CASE("a HotpotQA model is asked about a document, and its answer has places in it", "[inference]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const SmallScene scene("hotpotqa", ".json");
-  // Every sentence is evidence, so that a span may be anywhere.
+  // With this threshold every sentence is evidence, so an answer span may lie anywhere.
   const Json answer = asked(scene, kDocument, {"--sf-threshold", "0"});
   CHECK(answer.at("question") == "Who built the harbour?");
   std::vector<std::string> evidence, found;
@@ -56,7 +56,7 @@ TEST_CASE("a HotpotQA model is asked about a document, and its answer has places
   CHECK(answer.at("tokens").at("cut") == 0);
   CHECK(answer.at("tokens").at("read") > 30);
 
-  // A document that is too long is read as far as the model's data were.
+  // A document that is too long is truncated to the length of the model's training data.
   std::string text = kDocument;
   for (int i = 0; i < 400; ++i)
     text += "\nThe tower number " + std::to_string(i) + " is rather old and not so famous.\n";

@@ -1,4 +1,4 @@
-// Models and options of another task than what is asked for: refused by their names, before anything of them is read.
+// Models and options of a task that the command does not serve are refused by name before anything is read.
 #include "tests/tasks/inference/small_scene.h"
 
 using namespace etc;
@@ -9,7 +9,7 @@ using test::Words;
 
 namespace {
 
-// One step of a model that is small in every way, for a run of its own.
+// Trains a very small model for one step, into a run folder with the task's name.
 void train(const CommandScene& scene, const std::string& task, const Words& more) {
   Words words = {"train", "--task", task, "--output", scene.path(task), "--hidden-size", "16", "--num-hidden-layers",
                  "1"};
@@ -20,7 +20,7 @@ void train(const CommandScene& scene, const std::string& task, const Words& more
   scene.run(words);
 }
 
-// A run of a language model: "lm".
+// Trains a language model into run folder "lm".
 void train_lm(const CommandScene& scene) {
   const std::string vocab = scene.path("s_lm/vocab.chars");
   scene.run({"sample", "--task", "lm", "--records", "20", "--output", scene.path("s_lm")});
@@ -31,7 +31,7 @@ void train_lm(const CommandScene& scene) {
          "--max-absolute-position-embeddings", "0", "--relative-positions", "transformer_xl"});
 }
 
-// The same of an encoder-decoder: "translation".
+// Trains an encoder-decoder into run folder "translation".
 void train_translation(const CommandScene& scene) {
   const std::string vocab = scene.path("s_tr/vocab.words");
   scene.run({"sample", "--task", "translation", "--records", "20", "--output", scene.path("s_tr")});

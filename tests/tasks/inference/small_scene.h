@@ -1,4 +1,4 @@
-// A model of a task that has hardly learned anything, in a folder of its own: how it is asked is what is tested.
+// A barely trained model of a task in its own folder, for tests of the interface that do not depend on the answers.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ std::vector<Json> text_lines_of(const std::string& text) {
   return lines;
 }
 
-// The numbers of a file of format 1.0, whose header must say this.
+// The numbers of a NumPy file of format 1.0, whose header must have this type and shape.
 template <typename Number>
 std::vector<Number> numbers_of(const std::string& file, const std::string& type, const std::string& shape) {
   const std::string bytes = read_file(file);
@@ -85,7 +85,7 @@ TEST_CASE("texts have states a token, a sentence or a text, in every form of out
   encode("mean", scene.path("m.h5"));
   CHECK_THAT(scene.run({"info", scene.path("m.h5")}), Catch::Contains("text_states"));
 
-  // A text that is too long is cut, a text of its own has the states it has beside others.
+  // A text that is too long is truncated; a text encoded alone has the same states as one encoded beside others.
   const Json cut = Json::parse(
       scene.run({"encode", "--text", "-", "--model", scene.path("run"), "--max-long-tokens", "5", "--output", "-"},
                 "\"The old harbour is quiet. Nobody is there.\""));

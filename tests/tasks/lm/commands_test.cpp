@@ -1,4 +1,4 @@
-// Language models through the program: sample, prepare, train, stop, go on, evaluate, predict, what is refused.
+// Language models through the program: sample, prepare, train, stop, resume, evaluate, predict, refused input.
 #include <algorithm>
 #include <csignal>
 

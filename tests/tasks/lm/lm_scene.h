@@ -1,4 +1,4 @@
-// Texts prepared as segments, and small models to read them.
+// Texts prepared as segments, and small models for them.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ class LmScene {
   TemporaryFolder folder_;
 };
 
-// A causal encoder of two layers with Transformer-XL's positions, carrying scores.
+// A causal encoder of two layers with Transformer-XL's positions and residual scores.
 inline DenseConfig small_lm(std::int64_t memory_length, std::int64_t layers = 2) {
   DenseConfig config =
       with_sizes(DenseConfig(), {.vocabulary = 10, .hidden = 16, .layers = layers, .heads = 2, .feed_forward = 24});
@@ -73,7 +73,7 @@ inline DenseConfig small_lm(std::int64_t memory_length, std::int64_t layers = 2)
   return config;
 }
 
-// With fresh values that depend on the sizes alone.
+// A freshly initialised model; the values depend only on the sizes.
 struct SmallLm {
   TaskModel model;
   explicit SmallLm(const DenseConfig& config) : model(config, default_config("lm", "dense").at("task")) {

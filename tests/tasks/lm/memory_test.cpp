@@ -1,4 +1,5 @@
-// A language model that reads texts segment by segment: the numbers of one pass, gradients, threads, what is carried.
+// A language model that reads texts segment by segment: the numbers equal those of one pass; gradients, threads,
+// carried memory.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -18,7 +19,7 @@ using Catch::Contains;
 const std::vector<std::string> kTexts = {"abcadd\nefabcabeddcabafebcaddcbeafc\nbdeafaabce\ncdafa", "fedcbaabcdef",
                                          "eeabdeabdeabcfc"};
 
-// What an evaluation says: its metrics, and of every label log2 p, in the order of the texts.
+// The result of an evaluation: its metrics, and log2 p of every label in the order of the texts.
 struct Evaluation {
   std::map<std::string, double> metrics;
   std::vector<double> log2_p;
@@ -56,11 +57,12 @@ TEST_CASE("segments with a memory as long as the context give the numbers of one
   SmallLm with(small_lm(80)), without(small_lm(0)), little(small_lm(3));
   const Evaluation whole = evaluate(scene, without, "whole.h5"), cut = evaluate(scene, with, "cut.h5");
   REQUIRE(whole.log2_p.size() == kTexts[0].size() + kTexts[1].size() + kTexts[2].size() + 3);
-  // The same sums of the same fp32 numbers in other blocks: a few units in the last place of logits below 16.
+  // Both runs sum the same fp32 numbers in different blocks, so they differ by a few units in the last place of logits
+  // below 16.
   CHECK(largest_difference(whole, cut) < 1e-4);
   for (const auto& [name, value] : whole.metrics) CHECK(cut.metrics.at(name) == Approx(value).epsilon(1e-6));
   CHECK(largest_difference(whole, evaluate(scene, with, "whole.h5")) == 0);
-  // Less memory is another model; none, yet another.
+  // A shorter memory gives different numbers, and no memory different ones again.
   CHECK(largest_difference(whole, evaluate(scene, little, "cut.h5")) > 1e-2);
   CHECK(largest_difference(evaluate(scene, little, "cut.h5"), evaluate(scene, without, "cut.h5")) > 1e-2);
 }
@@ -72,7 +74,8 @@ TEST_CASE("texts are evaluated side by side with the bits of one segment after t
   SmallLm lm(small_lm(9));
   const std::vector<std::vector<std::size_t>> rounds{{0, 8}, {1, 9}, {2}, {3}, {4}, {5, 10}, {6, 11}, {7, 12}};
   CHECK(text_rounds(*lm.model.task, all) == rounds);
-  // What goes on from before comes first, what goes on behind ends last, whichever is longer.
+  // The first text may continue earlier examples, so it starts in the first round; the last text may continue after
+  // these, so it ends in the last round; which of them is longer does not matter.
   const std::vector<std::vector<std::size_t>> cut{{0}, {1}, {2, 3}};
   CHECK(text_rounds(*lm.model.task, Examples(all).subspan(5, 4)) == cut);
   const Evaluation single = evaluate(scene, lm, "cut.h5", 1);  // a segment at a time
@@ -112,7 +115,7 @@ TEST_CASE("bits per character count every label's bits and the characters of the
   CHECK(found.metrics.at("perplexity") == Approx(std::exp2(bits / labels)).epsilon(1e-9));
 }
 
-// Loss and gradients of the second segments of two texts with the memory of the first ones.
+// Loss and gradients of the second segments of two texts, with the memory of their first segments.
 struct SecondSegments {
   SmallLm lm;
   CarriedMemory memory;
@@ -195,7 +198,7 @@ TEST_CASE("loss and gradients have the same bits for any number of threads and b
   CHECK(gradients[1] == gradients[0]);
   CHECK(gradients[2] == gradients[0]);
   set_thread_count(1);
-  // Each stream alone gives its own bits.
+  // Each stream computed alone contributes the same loss.
   SecondSegments two(examples, small_lm(9));
   double sum = 0;
   for (const data::LoadedExample& example : two.second) {
@@ -217,14 +220,14 @@ TEST_CASE("memory is given to what goes on in the same epoch, after the step is 
   };
   const std::vector<std::int64_t> both = {0, 7, 14, 21};
   CHECK(rows(two.second) == both);
-  CHECK(rows(two.first).empty());  // they begin texts
+  CHECK(rows(two.first).empty());  // these segments begin texts and have no memory
   std::vector<data::LoadedExample> later = two.second;
   later[0].epoch = 1;
   CHECK(rows(later) == std::vector<std::int64_t>{0, 0, 7, 14});
   two.loss();  // a step that is not committed: the same numbers again
   CHECK(rows(two.second) == both);
   const double before = two.loss();
-  // A checkpoint's tensors are the same memory.
+  // The tensors saved in a checkpoint restore the same memory.
   CarriedMemory read;
   read.set_tensors(two.memory.tensors(), "state");
   CHECK(two.memory.tensors().size() == 6);  // three streams, two layers

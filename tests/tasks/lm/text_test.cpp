@@ -117,7 +117,7 @@ TEST_CASE("a stopped preparation of texts goes on behind its finished files, to 
   CHECK(counts.codes.at("ignored unknown_piece") == 2);
   CHECK(counts.codes.at("ignored invalid_byte") == 1);
   CHECK_FALSE(std::filesystem::exists(scene.path("out.h5.parts")));
-  // What was kept is used.
+  // The next run uses the parts that were kept.
   stop();
   log::also_to_file(scene.path("log"));
   run();
@@ -135,7 +135,7 @@ TEST_CASE("streams side by side use every example once, in its stream's order", 
       std::vector<std::int64_t> sorted = order;
       std::sort(sorted.begin(), sorted.end());
       for (std::int64_t i = 0; i < n; ++i) CHECK(sorted[static_cast<std::size_t>(i)] == i);
-      // What a batch holds goes on in the next one, or its stream is over.
+      // Each example of a batch is continued in the next batch, unless its stream has ended.
       for (std::int64_t i = 0; i + streams < n; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const std::int64_t next = order[at] + 1;

@@ -1,4 +1,5 @@
-// document_tokens read by columns give what their JSON values give: the same windows, the same faults, word by word.
+// Reading document_tokens by columns gives the same windows and, word for word, the same faults as reading them as JSON
+// values.
 #include "etc_core/base/error.h"
 #include "tasks/nq/prepare.h"
 #include "tests/support/catch.h"
@@ -11,7 +12,7 @@ namespace {
 
 using Preparations = std::vector<std::unique_ptr<nq::NqPreparation>>;
 
-// For training and for evaluation, of both forms.
+// Preparations for training and for evaluation, of both input forms.
 Preparations make_preparations() {
   Preparations all;
   for (const bool is_train : {true, false}) {
@@ -57,7 +58,7 @@ Outcome outcome_of(const nq::NqPreparation& preparation, const std::string& text
   return outcome;
 }
 
-// Whether the tokens were read by columns.
+// Checks that both ways of reading agree; returns whether the tokens were read by columns.
 bool same_by_columns(const std::string& text) {
   CAPTURE(text);
   static const Preparations preparations = make_preparations();

@@ -23,7 +23,7 @@ namespace {
 // Windows shorter than a page, so that documents are cut into several.
 const Words kShortWindows = {"--seq-len", "64", "--stride", "32", "--question-len", "12", "--global-seq-len", "24"};
 
-// The scores of dev.h5 by the model and by its prediction file: they must agree.
+// Checks that the scores of dev.h5 from the model and from its prediction file agree.
 void check_scores(const Scene& scene, const std::string& gold, const Words& decoding = {}) {
   const std::string predictions = scene.path("p.json");
   const std::string by_model = scene.run(joined(
@@ -61,7 +61,7 @@ TEST_CASE("generated Natural Questions pages go through every command", "[nq][co
     }
   }
 
-  // Raw pages, packed or not, and prepared ones have the same predictions, one per document.
+  // Raw pages, compressed or not, and prepared pages give the same predictions, one per document.
   scene.run({"predict", "--model", best, "--data", scene.path("dev.h5"), "--output", scene.path("a.json"),
              "--n-best-output", scene.path("n.jsonl"), "--n-best", "3"});
   const std::string expected = read_file(scene.path("a.json"));
@@ -146,7 +146,7 @@ TEST_CASE("real Natural Questions pages go through every command", "[nq][command
   scene.run({"predict", "--model", best, "--data", scene.path("dev.h5"), "--output", scene.path("a.json")});
   scene.run({"predict", "--model", best, "--input", page, "--output", scene.path("b.json")});
   CHECK(read_file(scene.path("a.json")) == read_file(scene.path("b.json")));
-  // The simplified form, prepared, is data for the same model.
+  // Data prepared from the simplified form can be used with the same model.
   for (const char* name : {"nq_simplified_farm_dev_1.jsonl", "nq_simplified_farm_train_1.jsonl"}) {
     INFO(name);
     scene.prepare("dev", (*data / "nq" / name).string(), vocab, "simplified.h5",

@@ -1,4 +1,4 @@
-// Decoding against the published one's predictions and the worked examples.
+// Decoding against the predictions of the published decoder and the worked examples.
 #include "tasks/nq/decode.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ DecodeOptions options_of(const std::string& key) {
   return options;
 }
 
-// Gives a window: logits [L, 4].
+// Passes a window with logits [L, 4] to the decoder.
 void add(DocumentDecoder& decoder, const Numbers& token_pos, const std::vector<float>& logits, const float* types) {
   ops::register_cpu_ops();
   const std::int64_t length = std::ssize(token_pos);
@@ -62,8 +62,9 @@ class Documents {
   std::vector<DocumentDecoder> decoders_;
 };
 
-// A window whose columns have logits at some tokens each. The decoder takes one list of tokens for all four columns, so
-// the positions of the others get logits too low for a column's 50 largest, which 60 positions without token fill.
+// A window in which each column has logits at a few tokens. The decoder takes one list of tokens for all four columns,
+// so a column gets very low logits at the tokens of the other columns; 60 positions without a token have larger ones
+// and fill the rest of the column's 50 largest.
 struct SparseWindow {
   struct Column {
     std::vector<std::pair<float, std::int64_t>> entries;  // logit, token
@@ -183,11 +184,11 @@ TEST_CASE("the worked decodes", "[tasks][nq]") {
   p = decoded({kShortStarts, kShortEnds, kLongStarts, kLongEnds}, SpanSelection::joint_exhaustive);
   CHECK(tokens(p) == Numbers{11, 15, 9, 17});
   CHECK((p.short_score == 8.5 && p.long_score == 4.5));
-  // A negative logit at position 0 turns the order round.
+  // A negative logit at position 0 reverses the order.
   p = decoded({Column{{{9, 11}, {6, 14}, {-1, 12}}, -2}, kShortEnds, kLongStarts, kLongEnds});
   CHECK(tokens(p) == Numbers{12, 15, 9, 17});
   CHECK(p.short_score == 4.5);
-  // No long end behind the start: the best one, in order.
+  // No long end lies after the start: the best end is taken, and both are put in ascending order.
   p = decoded({kShortStarts, kShortEnds, kLongStarts, Column{{{3, 4}, {2, 8}}, 1}});
   CHECK(tokens(p) == Numbers{11, 15, 4, 10});
   CHECK(p.long_score == 5.0);
@@ -195,7 +196,7 @@ TEST_CASE("the worked decodes", "[tasks][nq]") {
   p = decoded({Column{{{2, 10}}, 1}, Column{{{5, 50}, {4, 41}, {6, 9}}, 1}, kLongStarts, kLongEnds});
   CHECK(tokens(p) == Numbers{10, 42, 9, 17});
   CHECK(p.short_score == 6.0);
-  // Of equal starts the later token, of equal ends the one listed first.
+  // Of equal starts the later token is taken, of equal ends the one listed first.
   p = decoded({Column{{{2, 10}, {2, 12}}, 1}, Column{{{1, 13}, {1, 15}}, 1}, kLongStarts, kLongEnds});
   CHECK(tokens(p) == Numbers{12, 14, 9, 17});
   CHECK(p.short_score == 3.0);

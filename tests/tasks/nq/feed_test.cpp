@@ -19,8 +19,8 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 using GoldenBytes = test::GoldenArray<std::uint8_t>;
 
-// Pairs of real tokens where a label is not (mask ? id : kMasked). The golden arrays are padded: their rows are
-// `stride` long and more than ours.
+// Number of pairs of real tokens whose label is not (mask ? id : kMasked). The golden arrays are padded: they have more
+// rows than ours, and each is `stride` long.
 std::int64_t differences(const Buffer<std::uint8_t>& labels, std::int64_t rows, std::int64_t columns,
                          const GoldenBytes& mask, const GoldenBytes& ids) {
   REQUIRE(labels.size() == rows * columns);
@@ -150,6 +150,6 @@ TEST_CASE("windows that contradict themselves or the model are refused by file, 
   data::Example shorter = good;
   std::get<Numbers>(shorter["sentence_ids"]).pop_back();
   CHECK_THAT(message(shorter), Catch::Contains("sentence_ids: expected 16 numbers"));
-  // Numbers of blocks beyond the last global token are fine.
+  // Block numbers beyond the last global token are accepted.
   CHECK(damaged("sentence_ids", 5, 15).empty());
 }

@@ -23,7 +23,7 @@ GoldenNqConfig::GoldenNqConfig(const GoldenFile& file, const std::string& name)
   settings["special_ids"] = Json::object();
   config_ = nq::read_prepare_config(settings, prepare::Labels::required);
   nq::resolve_special_ids(config_, *tokenizer_);
-  // What we look up by piece must be what the reference used.
+  // The special ids looked up by piece must be those that the reference used.
   if (nq::json_of(config_.special_ids) != config.at("special_ids")) throw std::runtime_error(name + ": special ids");
   records_ = parse_json(file.string_attribute(name, "records_read"), name);
 }

@@ -1,4 +1,4 @@
-// The configurations of golden nq_features files, and their records laid out by us.
+// The configurations of golden nq_features files, and their records as this preparation lays them out.
 #pragma once
 
 #include <filesystem>
@@ -27,15 +27,15 @@ class GoldenNqConfig {
   const nq::PrepareConfig& config() const { return config_; }
   const data::Tokenizer& tokenizer() const { return *tokenizer_; }
   nq::PrepareConfig config_for(const Source& source) const;
-  std::unique_ptr<data::Tokenizer> load_tokenizer() const;  // one more of them
+  std::unique_ptr<data::Tokenizer> load_tokenizer() const;  // another instance
 
-  // The records in reading order; `visit` gets each with its position in the list.
+  // Calls visit(source) for each record in reading order.
   template <typename Visit>
   void for_each_record(const Visit& visit) const {
     for (const Json& entry : records_) visit(load(entry[0], entry[1]));
   }
 
-  // Our windows of all records, in order.
+  // The windows that this preparation makes of all records, in order.
   std::vector<data::Example> windows() const;
 
  private:

@@ -1,4 +1,4 @@
-// Head and loss against the published ones' numbers, the worked example and central differences.
+// Head and loss against the numbers of the published ones, the worked example and central differences.
 #include "tasks/nq/head.h"
 
 #include "etc_core/nn/etc_config.h"
@@ -17,7 +17,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// The reference's [B, 4, L] as ours, [B·L, 4], and back.
+// Converts the reference's layout [B, 4, L] to ours, [B·L, 4], and back.
 std::vector<float> transposed(const std::vector<float>& values, std::int64_t batch, std::int64_t rows,
                               std::int64_t columns) {
   std::vector<float> result(values.size());

@@ -1,4 +1,4 @@
-// What the ready tiny configuration learns on generated pages, and that global tokens carry it.
+// What the supplied tiny configuration learns on generated pages, and that it learns this through global tokens.
 #include <map>
 
 #include "data/sample/nq_sample.h"
@@ -70,7 +70,7 @@ TEST_CASE("a tiny dense encoder finds them, too, with relative positions in plac
 }
 
 TEST_CASE("without global attention the tiny model stays near chance", "[nq][slow]") {
-  // One block of four by chance; the best of a few evaluations on 1,600 pages exceeds it by chance, too (standard
+  // Chance level is one block of four; the best of a few evaluations on 1,600 pages exceeds it by chance (standard
   // deviation 0.011 each).
   const Pages pages(16000);
   const auto scores = pages.scores({{"task", {{"global_attention", false}}}});

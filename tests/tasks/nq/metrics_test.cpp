@@ -1,4 +1,4 @@
-// The official scores against the worked examples and the official scorer's own numbers.
+// The official scores against the worked examples and the numbers of the official scorer.
 #include "tasks/nq/metrics.h"
 
 #include "etc_core/base/error.h"

@@ -1,4 +1,4 @@
-// Prediction and gold files: what is read, and what is said about bad ones.
+// Prediction and gold files: what is read, and the error messages for bad files.
 #include "tasks/nq/prediction_file.h"
 
 #include "etc_core/base/error.h"
@@ -22,7 +22,7 @@ std::string message_of(Act act) {
   return "";
 }
 
-// The message of parsing a prediction file whose one entry has these further members.
+// The error message of parsing a prediction file with one entry that has these additional members.
 std::string prediction_message(const std::string& members) {
   const Json json = Json::parse(R"({"predictions": [{"example_id": 7)" + members + "}]}");
   return message_of([&] { parse_predictions({json, "p.json"}); });

@@ -7,7 +7,7 @@ using namespace etc;
 
 namespace {
 
-// Two pages of five annotations each, and an answer to either.
+// Two pages with five annotations each: short answers for one, yes for the other.
 std::string gold_text() {
   Json spans = test::worked_nq_record(), yes = spans;
   for (Json* record : {&spans, &yes}) {

@@ -1,4 +1,4 @@
-// Windows become documents, a prediction file and the official scores as they come.
+// Windows are merged into documents, a prediction file and the official scores as they arrive.
 #include "tasks/nq/predictions.h"
 
 #include "etc_core/base/error.h"
@@ -34,7 +34,8 @@ struct Batch {
   EncoderInput input;
   HeadOutput logits;
 
-  // Every window says: short answer at its second token, long answer from its first to its last; `strength` each.
+  // The logits of every window select its second token as the short answer and its first to last token as the long
+  // answer, with `strength` each.
   explicit Batch(std::vector<data::LoadedExample> windows, const std::vector<float>& strengths)
       : examples(std::move(windows)) {
     const auto B = std::ssize(examples);
@@ -138,7 +139,7 @@ TEST_CASE("the official scores are those of the prediction file", "[tasks][nq]")
   DocumentPredictions predictions({}, {});
   predictions.add_gold(gold(5, {long_5, long_5, none}, {{short_5}, {short_5}, {}}, {0, 0, 0}));
   predictions.add_gold(gold(-7, {long_7, long_7}, {{}, {}}, {1, 1}));
-  predictions.add_gold(gold(9, {long_5, long_5}, {{}, {}}, {0, 0}));  // no window was kept of it
+  predictions.add_gold(gold(9, {long_5, long_5}, {{}, {}}, {0, 0}));  // none of its windows was kept
   predictions.add_gold(gold(8, {}, {}, {}));                          // not annotated: not scored
   const Batch batch({window(5, 0, 10), window(5, 1, 30), window(-7, 0, 50), window(8, 0, 70, -1)}, {3, 9, 2, 5});
   predictions.add(batch.examples, batch.input, batch.logits);
@@ -154,7 +155,7 @@ TEST_CASE("the official scores are those of the prediction file", "[tasks][nq]")
     CHECK(metrics.at("f1") == Approx((0.5 + 2.0 / 3) / 2));
     CHECK(metrics.at("loss") > 0);
   };
-  check();  // while the last document is under way
+  check();  // while the last document is still open
   predictions.finish();
   check();
 }

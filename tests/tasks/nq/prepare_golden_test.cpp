@@ -48,7 +48,7 @@ class GoldenWindows {
       } else if (name == "global_breakpoints") {
         require_breakpoints(golden[row], list(ours, "global_token_ids"));
       } else if (config_.fixed_blocks && name == "global_type_id") {
-        continue;  // the reference's has another length; nobody reads it
+        continue;  // the reference's array has another length and is not read
       } else if (const auto* scalar = std::get_if<std::int64_t>(&ours.at(name))) {
         REQUIRE(golden[row] == Numbers{*scalar});
       } else {
@@ -70,7 +70,7 @@ class GoldenWindows {
     test::require_padded(golden, ours, std::int64_t{0});
   }
 
-  // Fixed blocks number the first padding position, too (task-nq 2.7).
+  // With fixed blocks, the first padding position has a block number, too (task-nq 2.7).
   Numbers with_first_padding(const std::string& name, std::size_t length, Numbers ours) const {
     if (config_.fixed_blocks && name == "sentence_ids" && ours.size() < length) {
       ours.push_back(std::ssize(ours) / config_.fixed_block_size);
@@ -91,7 +91,7 @@ class GoldenWindows {
   std::size_t compared_ = 0;
 };
 
-// Of a record that the reference converts we refuse candidates without a token.
+// Whether the record was rejected only for candidates without a token, which the reference converts.
 bool stricter_than_reference(const prepare::FaultList& faults, const Record& record) {
   const bool empty = std::any_of(record.candidates.begin(), record.candidates.end(),
                                  [](const Candidate& c) { return c.start == c.end; });
@@ -127,7 +127,7 @@ TEST_CASE("windows equal the published preparation's, feature by feature, in eve
           CAPTURE(row);
           golden.require_equal(row++, source, window);
         }
-        // The whole conversion says the same.
+        // The whole conversion gives the same result.
         const prepare::Converted converted = (source.simplified ? simplified : original).convert(source.raw);
         CAPTURE(test::fault_words(converted.faults));
         if (converted.faults.rejected()) {

@@ -1,4 +1,5 @@
-// Damaged raw files and odd values in every place: a fault with a place and a message, or windows a data set takes.
+// Damaged raw files and odd values anywhere in a record give a fault with a place and a message, or windows that a data
+// set accepts.
 #include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
 #include "etc_core/nn/etc_config.h"
@@ -68,7 +69,7 @@ void run_mutants(std::uint64_t count) {
   model.vocab_size = 200;
   test::RawChecks checks;
   checks.example = [&](const data::Example& example) {
-    nq::check_example(example, model, "mutant");  // what the feed takes
+    nq::check_example(example, model, "mutant");  // the feed's own check
   };
   checks.record = [](const prepare::Converted& converted) {
     if (converted.faults.rejected()) return;
@@ -76,7 +77,8 @@ void run_mutants(std::uint64_t count) {
     CHECK(!converted.examples.empty());
   };
   checks.fault = [](const data::InputFault& fault, const std::string& file) {
-    // Of lines nothing else ends a file: a gzip stream that stops, or a last line that stops inside its record.
+    // With one record per line only two faults end a file: a truncated gzip stream, or a last line that ends inside its
+    // record.
     const bool open_line = !file.ends_with('\n') && fault.code() == "json_syntax";
     CHECK((open_line || fault.code() == "gzip_truncated"));
   };

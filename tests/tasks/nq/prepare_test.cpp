@@ -1,4 +1,4 @@
-// The worked example of the specification, what is said about bad records and files, and the choice of windows.
+// The worked example of the specification, the faults of bad records and files, and the choice of windows.
 #include "tasks/nq/prepare.h"
 
 #include <cmath>
@@ -172,14 +172,14 @@ TEST_CASE("the simplified form gives the original's windows", "[tasks][nq]") {
   const auto original = converted(test::worked_nq_record());
   auto result = converted(record, simplified);
   REQUIRE(result.examples == original.examples);
-  // Bytes are not known there.
+  // The simplified form has no byte offsets.
   CHECK(list(*original.gold, "long_start_token") == Numbers{9});
   const std::int64_t end_byte = test::worked_nq_record()["annotations"][0]["long_answer"]["end_byte"];
   CHECK(list(*original.gold, "long_end_byte") == Numbers{end_byte});
   CHECK(list(*result.gold, "long_end_byte") == Numbers{-1});
   CHECK(list(*result.gold, "short_start_token") == Numbers{11, 14});
   CHECK(list(*result.gold, "short_count") == Numbers{2});
-  // Published test records: a string for an id, no annotations.
+  // Published test records have a string as id and no annotations.
   record["example_id"] = "-9223372036854775808";
   record.erase("annotations");
   result = converted(record, simplified);
@@ -195,7 +195,7 @@ TEST_CASE("the simplified form gives the original's windows", "[tasks][nq]") {
   REQUIRE(read.tokens.size() == 3);
   CHECK(read.tokens[0].text == "a\u00a0b\tc");
   CHECK(read.tokens[1].text.empty());
-  // Tags have letters behind < or </.
+  // Tags have letters after < or </.
   for (const auto& [text, html] : {std::pair("<P>", true),
                                    {"</P>", true},
                                    {"<P", false},
@@ -376,13 +376,13 @@ TEST_CASE("windows without an answer are sampled, the same ones in any order", "
   const Numbers all = kept(Json::object());
   REQUIRE(all.size() > 600);
   const Numbers half = kept({{"include_unknown_rate", 0.5}});
-  // Six standard deviations of a binomial.
+  // The tolerance is six standard deviations of a binomial distribution.
   const double expected = static_cast<double>(all.size()) / 2;
   CHECK(std::abs(static_cast<double>(half.size()) - expected) < 6 * std::sqrt(expected / 2));
   CHECK(half == kept({{"include_unknown_rate", 0.5}}));
   CHECK(half != kept({{"include_unknown_rate", 0.5}, {"sample_seed", 1}}));
   const Numbers few = kept({{"include_unknown_rate", 0.0}});
-  CHECK(few.size() < 5);  // those with a part of the answer
+  CHECK(few.size() < 5);  // only windows with a part of the answer
   CHECK(!few.empty());
   CHECK(kept({{"include_unknown_rate", 0.0}, {"is_train", false}}) == all);
   CHECK(kept({{"include_unknown_rate", 0.0}}, prepare::Labels::optional) == all);

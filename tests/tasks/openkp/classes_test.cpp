@@ -67,12 +67,12 @@ TEST_CASE("the gradient of the loss is that of central differences", "[tasks][op
 }
 
 TEST_CASE("with maxima a phrase has one class, scored by its best occurrence", "[tasks][openkp]") {
-  // Words a b a b of two elements of two: "a" and "b" occur twice, so does "a b"; "b a" crosses a border.
+  // Words a b a b in two elements of two words each: "a", "b" and "a b" occur twice; "b a" crosses an element border.
   const std::vector<float> scores = {1, 5, 3, 2, 7, 4, 7, 0};  // K = 2
   const PhraseClasses best = first_occurrence_classes(counted_classes(scores, 4, 4), Numbers{0, 1, 0, 1, 0, 1, 0, 3});
   CHECK(best.entries == Numbers{0, 1, 4, 5});
   CHECK(best.scores == std::vector<float>{3, 5, 7, 4});
-  CHECK(best.scored_by == Numbers{2, 1, 4, 5});  // of equal ones the first
+  CHECK(best.scored_by == Numbers{2, 1, 4, 5});  // of equal scores the first
 }
 
 TEST_CASE("losses and gradients equal the reference's in every golden case", "[tasks][openkp][golden]") {

@@ -53,7 +53,7 @@ struct Session {
   }
 };
 
-// A model small enough for seconds, whatever the vocabulary.
+// Options of a model that trains in seconds with any vocabulary size.
 std::vector<std::string> seconds_model(std::int64_t vocab_size) {
   return {"--vocab-size",          std::to_string(vocab_size),
           "--hidden-size",         "16",
@@ -96,14 +96,14 @@ TEST_CASE("a real page goes through prepare, train, eval, predict and the offici
     s.run(train);
     const auto scores = numbers_of(s.run({"eval", "--model", run_folder + "/best", "--data", s.path("page.h5")}).out);
     CHECK(scores.at("pages") == 1);
-    CHECK(scores.at("F1@5") > 0);  // one page is learnt by heart
+    CHECK(scores.at("F1@5") > 0);  // the model overfits one page
     const std::string predictions = s.path("p.jsonl");
     s.run({"predict", "--model", run_folder + "/best", "--data", s.path("page.h5"), "--output", predictions});
     const auto official =
         numbers_of(s.run({"eval", "--task", "openkp", "--predictions", predictions, "--gold", raw}).out);
     for (const char* name : {"P@1", "R@3", "F1@3", "F1@5"})
       CHECK(official.at(name) == Approx(scores.at(name)).margin(1e-6));
-    // More phrases, with their scores, on request; the prediction file holds the first of them.
+    // --n-best-output lists more phrases, with their scores; the prediction file holds the first of them.
     s.run({"predict", "--model", run_folder + "/best", "--data", s.path("page.h5"), "--n-best-output",
            s.path("n.jsonl"), "--n-best", "20"});
     const Json many = read_json_file(s.path("n.jsonl")).at("answers");
@@ -111,7 +111,7 @@ TEST_CASE("a real page goes through prepare, train, eval, predict and the offici
     REQUIRE(many.size() == 20);
     for (std::size_t i = 1; i < many.size(); ++i) CHECK(many[i].at("score") <= many[i - 1].at("score"));
     for (std::size_t i = 0; i < 5; ++i) CHECK(many[i].at("text") == five.at(i).at(0));
-    // From the raw record the same phrases.
+    // The raw record gives the same phrases.
     s.run(
         {"predict", "--model", run_folder + "/best", "--input", raw, "--vocab", vocab, "--output", s.path("r.jsonl")});
     CHECK(read_file(s.path("r.jsonl")) == read_file(predictions));
@@ -125,13 +125,13 @@ TEST_CASE("rejected pages are predicted without phrases and count as 0", "[tasks
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Session s;
   s.run({"sample", "--task", "openkp", "--records", "50", "--seed", "3", "--output", s.path("sample")});
-  // Ten dev pages; in one of them no phrase lies within an element, one comes twice, a line is broken.
+  // Ten dev pages: in one of them no phrase lies within an element, another one occurs twice.
   std::istringstream dev(read_file(s.path("sample/dev.jsonl")));
   std::string line, changed;
   for (int i = 0; std::getline(dev, line); ++i) {
     Json page = Json::parse(line);
     if (i == 2) {
-      // The phrase crosses from the heading into the first element behind it.
+      // The phrase crosses from the heading into the first element after it.
       const std::string text = page["text"];
       const std::size_t third = text.find(' ', text.find(' ') + 1);
       page["KeyPhrases"] =
@@ -158,7 +158,7 @@ TEST_CASE("rejected pages are predicted without phrases and count as 0", "[tasks
   for (const char* name : {"P@1", "R@3", "F1@3", "F1@5"})
     CHECK(official.at(name) == Approx(scores.at(name)).margin(1e-6));
   CHECK(official.at("pages") == 10);
-  // Raw pages need no labels, so that one page has phrases; the repeated page has one line.
+  // Raw pages need no labels, so the page rejected above gets phrases here; the repeated page has one line.
   s.run({"predict", "--model", s.path("run/best"), "--input", s.path("dev.jsonl"), "--vocab", vocab, "--output",
          s.path("r.jsonl")});
   const openkp::PhraseMap from_raw = openkp::read_predictions(s.path("r.jsonl"));

@@ -85,7 +85,7 @@ TEST_CASE("decodes equal the reference's in every golden case, and so do their o
         const Json& expected = result.at("rows").at(i);
         CAPTURE(expected.at("url").get<std::string>());
         REQUIRE(expected.at("row") == rows[i]);
-        if (expected.at("tie_dependent") == 1) continue;  // the reference's order of equal scores is its own
+        if (expected.at("tie_dependent") == 1) continue;  // the reference orders equal scores differently
         const Json side = Json::parse(sides[static_cast<std::size_t>(rows[i])]);
         const std::span<const float> z(logits.values.data() + static_cast<std::int64_t>(i) * entries,
                                        static_cast<std::size_t>(entries));

@@ -45,7 +45,8 @@ std::string message_of(const data::Example& example) {
   return "";
 }
 
-// The part of an l2l row's window that lies in the page: the reference's has padding behind it.
+// Number of differences in the part of each l2l row's window that lies in the page; beyond it, the reference has
+// padding.
 std::int64_t window_differences(const Buffer<std::uint8_t>& labels, std::int64_t length, std::int64_t radius,
                                 const test::Matrix& mask, const test::Matrix& ids) {
   const std::int64_t W = 2 * radius + 1;

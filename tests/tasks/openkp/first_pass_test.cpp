@@ -1,5 +1,5 @@
-// The first pass over pages of every malformed kind, whole files through `etc prepare`: damaged pages take no part in
-// the choice, whatever url can still be read from them, and are reported as they are without it.
+// The first pass over malformed pages of every kind, with whole files through `etc prepare`: damaged pages are not
+// candidates, even if their url can still be read, and are reported as they would be without a first pass.
 #include "tasks/prepare/first_pass.h"
 
 #include "tasks/openkp/prepare.h"
@@ -78,7 +78,7 @@ TEST_CASE("of one url damaged pages are never kept, and said to be what they are
       changed(a, url, R"("url":"a\ud800")"),                       // 6
       changed(a, url, R"("url":"")"),                              // 7
       "[" + a + "]",                                               // 8
-      changed(page("a", kTwo), "[{", "["),                         // 9: more phrases, but a broken VDOM
+      changed(page("a", kTwo), "[{", "["),                         // 9: more phrases, but a damaged VDOM
       changed(page("a", kTwo), "Guide Fishing", "Guide \\ud800"),  // 10
       page("a", kTwo),                                             // 11: the best
       page("a", kTwo),                                             // 12

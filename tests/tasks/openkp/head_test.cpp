@@ -28,7 +28,7 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
-// A page of these words and elements, one entry per token; with visual features that differ.
+// A page with these words and elements, one entry per token, and different visual features for each element.
 data::LoadedExample page(const Numbers& word_idx, const Numbers& vdom_idx, std::int64_t words) {
   data::LoadedExample loaded;
   const auto elements = static_cast<std::size_t>(vdom_idx.back() + 1);
@@ -93,7 +93,7 @@ class GoldenHead {
   bool has(const std::string& what) const { return file_.has("head/" + what); }
   double loss() const { return file_.real_attribute("head", "loss"); }
 
-  // Of a golden array [B, rows, H] the first counts[b] rows of every page.
+  // The first counts[b] rows of every page b in a golden array [B, rows, H].
   Floats real_rows(const std::string& what, const Numbers& counts) const {
     const auto all = read(what);
     Floats real;
@@ -104,7 +104,7 @@ class GoldenHead {
     return real;
   }
 
-  // What an element's vector is multiplied by in the golden sum, those of its tokens added, [B·G, H].
+  // The factor of each element's vector in the golden sum, plus the factors of its tokens, [B·G, H].
   Floats upstream() const {
     Floats sum = read("visual_upstream_global").values;
     const Floats of_long = read("visual_upstream_long").values;
@@ -131,7 +131,7 @@ class GoldenHead {
     return features_.read_ragged<T>(config_ + "/" + feature)[rows_[static_cast<std::size_t>(b)]];
   }
 
-  // The record of the configuration that page b is: the one with its dense features.
+  // The configuration's record for page b, found by its dense features.
   std::size_t row_of(std::int64_t b) const {
     const auto wanted = read("global_dense_features"),
                all = features_.read<float>(config_ + "/derived/global_dense_features");
@@ -320,8 +320,8 @@ TEST_CASE("gradients of head and visual embedding are those of central differenc
     const Head head(model(4), 3, parameters);
     const VisualEmbedding visual(model(4), extra, parameters);
     parameters.initialize(3);
-    // A word without tokens is a row of beta: with zeros there and in a convolution's bias, the next layer norm would
-    // see a row without any spread, where it has no derivative.
+    // A word without tokens is a row equal to beta. If beta and a convolution's bias were zero, the next layer norm
+    // would get a constant row, where it has no derivative.
     std::vector<Parameter*> all;
     for (const auto& parameter : parameters.all()) {
       all.push_back(parameter.get());

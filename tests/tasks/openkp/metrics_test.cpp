@@ -1,4 +1,4 @@
-// The official scores against the worked examples and the official scorer's own numbers.
+// The official scores against the worked examples and the numbers of the official scorer.
 #include "tasks/openkp/metrics.h"
 
 #include <fstream>
@@ -102,7 +102,8 @@ TEST_CASE("scores equal the official scorer's on its sample and on real predicti
       if (std::filesystem::exists(folder / reference)) {
         gold = read_gold({folder / reference});
       } else {
-        // Made from the candidates: of line i the phrases of rank r with (i + r) % 3 == 0, and one more where i is odd.
+        // Gold made from the candidates: of line i the phrases of rank r with (i + r) % 3 == 0, and one more where i is
+        // odd.
         std::ifstream lines(folder / one.at("candidate").get<std::string>());
         std::string line;
         for (std::size_t i = 0; std::getline(lines, line); ++i) {
@@ -178,5 +179,5 @@ TEST_CASE("a page has few phrases below the greatest depth, five", "[tasks][open
   };
   CHECK(few({{"a"}, {"b"}, {"c"}, {"d"}}) == 1);
   CHECK(few({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}}) == 0);
-  CHECK(few({{"a"}, {"b"}, {"c"}, {"d"}, {"D"}}) == 1);  // equal ones count once
+  CHECK(few({{"a"}, {"b"}, {"c"}, {"d"}, {"D"}}) == 1);  // equal phrases count once
 }

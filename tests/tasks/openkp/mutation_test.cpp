@@ -1,4 +1,5 @@
-// Damaged files: raw pages give faults or pages the feed takes, prediction and gold files an error or scores.
+// Damaged files: raw pages give faults or pages that the feed accepts; prediction and gold files give an error or
+// scores.
 #include "etc_core/base/error.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/openkp/feed.h"
@@ -13,7 +14,7 @@ using namespace etc::openkp;
 
 namespace {
 
-// The elements of the second page are a list and not a string, so that values inside are replaced, too.
+// The elements of the second page are a list instead of a string, so that values inside them are replaced as well.
 Json base_records() {
   Json odd = test::worked_page(
       Json::array({test::element("\u0130stanbul  \u03a3\u03a3", 0, 3, test::box(1, 2, 3, 4, 1, 0, 0, 9.5, 1),
@@ -47,7 +48,7 @@ void run_raw_mutants(std::uint64_t count) {
   model.vocab_size = 64;
   test::RawMutants mutants(std::move(preparations),
                            {[&](const data::Example& example) { check_example(example, model, "mutant"); }});
-  // Pages of one url: the second has more valid phrases.
+  // Two more pages with the url of others; the first of them has more valid phrases.
   Json pages = base_records();
   pages.push_back(test::worked_page(test::worked_elements(), {{"Fishing"}, {"dawn"}, {"Blue", "Lake"}, {"Guide"}}));
   pages.push_back(pages[1]);
@@ -56,7 +57,7 @@ void run_raw_mutants(std::uint64_t count) {
 
 void run_prediction_mutants(std::uint64_t count) {
   Json pages = base_records();
-  pages.erase(3);  // has no phrases to compare with
+  pages.erase(3);  // the unlabelled page
   const std::string gold = test::raw_text(pages, data::RecordLayout::lines);
   std::string predictions;
   for (const Json& page : pages) {

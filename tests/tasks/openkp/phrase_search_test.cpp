@@ -1,4 +1,4 @@
-// Many phrases at once against each phrase alone.
+// Searching many phrases at once against searching each phrase alone.
 #include "tasks/openkp/phrase_search.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@ using namespace etc::openkp;
 
 namespace {
 
-// The word of `text` at which the phrase stands first, looked for at one place after the other; -1: nowhere.
+// The index of the word of `text` at which the phrase first occurs, found by trying one position after the other; -1 if
+// it does not occur.
 std::int64_t word_of(const std::string& phrase, const std::string& text) {
   for (std::size_t at = 0; (at = text.find(phrase, at)) != std::string::npos; ++at) {
     const std::size_t end = at + phrase.size();

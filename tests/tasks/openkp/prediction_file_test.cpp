@@ -1,4 +1,4 @@
-// Prediction and gold files: what is read, and what is said about bad ones.
+// Prediction and gold files: what is read, and the error messages for bad files.
 #include "tasks/openkp/prediction_file.h"
 
 #include "etc_core/base/error.h"

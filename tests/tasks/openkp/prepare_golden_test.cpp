@@ -21,8 +21,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// Raw files by their names relative to the folder that holds golden/ and data/, read once. Golden files that were
-// exchanged name their own records, so those are looked for beside them.
+// Raw files by their names relative to the folder that holds golden/ and data/, read once. Some golden files come with
+// their own records, so a file of that name beside the golden file is preferred.
 class RawFiles {
  public:
   explicit RawFiles(fs::path golden) : golden_(std::move(golden)) {}
@@ -55,7 +55,7 @@ PrepareConfig config_of(const Json& json, bool first_pass) {
   return config;
 }
 
-// One configuration of a golden file, compared row by row with what the page's layout is here.
+// One configuration of a golden file, compared row by row with the layout that this preparation computes.
 class GoldenGroup {
  public:
   GoldenGroup(const test::GoldenFile& file, const std::string& name, const PrepareConfig& config) : config_(config) {
@@ -92,13 +92,13 @@ class GoldenGroup {
     require_visual(row, visual_features(page, f.num_globals));
   }
 
-  // Words that the two SentencePiece libraries cut differently, as "page row, word: pieces / golden pieces".
+  // Words that the two SentencePiece libraries split differently, as "page row, word: pieces / golden pieces".
   const std::vector<std::string>& ties() const { return ties_; }
 
  private:
-  // A unigram model scores a cut by the sum of its pieces' scores, so two orders of the same pieces tie, and rounding
-  // decides: the golden file's SentencePiece 0.2.3 takes another order than 0.1.97 … 0.2.1 do. Where a word's golden
-  // tokens are ours in another order and spell the same text, the golden ones are taken and the word is listed.
+  // A unigram model scores a segmentation by the sum of its pieces' scores, so two orders of the same pieces tie and
+  // rounding decides: the golden file's SentencePiece 0.2.3 chooses another order than 0.1.97 … 0.2.1. Where a word's
+  // golden tokens are ours in another order and spell the same text, the golden tokens are used and the word is listed.
   Numbers with_ties_of(std::size_t row, const Features& f, const data::Tokenizer& tokenizer) {
     const Numbers& golden = numbers_.at("long_token_ids")[row];
     Numbers ids = f.long_token_ids;
@@ -132,7 +132,7 @@ class GoldenGroup {
     CHECK(reals_.at("global_x_coords")[row].empty());
   }
 
-  // The golden rows are padded to L words each with their own index.
+  // The golden rows are padded to L words; each padding word has its own index.
   void require_first_occurrences(std::size_t row, const Features& f) const {
     const Numbers ours = first_occurrences(f, config_.kp_max_length);
     Numbers padded;
@@ -166,7 +166,8 @@ class GoldenGroup {
   std::vector<std::string> ties_;
 };
 
-// Whether the faults of a page that the reference converts are ones we do not let pass.
+// Whether all faults that reject a page which the reference converts are intended differences: this preparation is
+// stricter there.
 bool stricter_than_reference(const prepare::FaultList& faults) {
   for (const data::Fault& row : faults.rows()) {
     if (row.severity != data::Severity::reject) continue;
@@ -218,7 +219,7 @@ void compare_group(const test::GoldenFile& file, const std::string& name, const 
   for (const Json& failure : Json::parse(file.read_strings(name + "/failures_json").at(0))) {
     const prepare::Converted converted = preparation.convert(raw.record(failure.at("file"), failure.at("record")));
     CAPTURE(json_line(failure), test::fault_words(converted.faults));
-    // Integer coordinates stop the reference only.
+    // Integer coordinates stop the reference, but are only a warning here.
     CHECK(
         (converted.faults.rejected() || test::has_fault(converted.faults, data::Severity::warn, "feature_not_float")));
   }
@@ -254,14 +255,14 @@ TEST_CASE("the first pass keeps the published pages with the published key phras
     const Json read = Json::parse(file.string_attribute("dedup", "records_read"));
     const OpenkpPreparation preparation(config, nullptr);
     prepare::Choice pages;
-    std::vector<std::string> urls;  // in the order in which they appear first
+    std::vector<std::string> urls;  // in the order of their first appearance
     Json kept = Json::array();
     std::vector<Json> chosen;
     for (std::size_t i = 0; i < read.size(); ++i) {
       const data::JsonRecord& record = raw.record(read[i][0], read[i][1]);
       prepare::FaultList faults;
       const Page page = read_page(record, config, faults);
-      // The reference looks at visual features only later, so pages that take no part here have a rank there.
+      // The reference checks visual features later, so pages that are not candidates here still have a rank there.
       const std::int64_t rank = std::ssize(valid_phrases(*page.key_phrases, page.text));
       if (const auto candidate = preparation.candidate(record)) CHECK(candidate->rank == rank);
       if (pages.kept(page.url) == nullptr) urls.push_back(page.url);

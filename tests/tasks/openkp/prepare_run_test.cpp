@@ -1,5 +1,5 @@
-// Whole files through `etc prepare`: one page per url over several files, what is said of the others, and the same
-// bytes after an interruption.
+// Whole files through `etc prepare`: one page per url over several files, reports of the others, and the same bytes
+// after an interruption.
 #include "etc_core/base/error.h"
 #include "tasks/openkp/prepare.h"
 #include "tasks/openkp/schema.h"
@@ -30,7 +30,8 @@ std::string lines_of(const std::vector<Json>& records) {
 
 const Json kOnePhrase = {{"Fishing"}}, kTwoPhrases = {{"Fishing"}, {"dawn"}}, kAbsent = {{"nowhere"}};
 
-// Two files: url a is best in the second, b in the first; c is broken first, d alone has no phrase in its text.
+// Two files: the best page of url a is in the second, that of b in the first; the first page of c is damaged; only d
+// has no phrase in its text.
 struct Files {
   test::TemporaryFolder folder;
   PrepareConfig config;

@@ -1,4 +1,4 @@
-// The worked page, key phrases chosen, and what is said about bad pages.
+// The worked page, chosen key phrases, and the faults of bad pages.
 #include "tasks/openkp/prepare.h"
 
 #include "etc_core/base/error.h"

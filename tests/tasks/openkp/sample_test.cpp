@@ -33,7 +33,8 @@ TEST_CASE("equal seeds give equal sample pages, other seeds others", "[tasks][op
   const test::TemporaryFolder folder;
   OpenkpSampleOptions o = options();
   test::check_equal_seeds(o, data::write_openkp_sample, folder, ".jsonl");
-  // A page is a function of its number: more pages leave the first ones as they are, and dev is not train.
+  // A page depends only on its number and split: generating more pages does not change the first ones, and dev differs
+  // from train.
   o.seed = 1;
   o.records = 40;
   write_openkp_sample(o, folder / "d");
@@ -98,7 +99,7 @@ TEST_CASE("the key phrases of a sample page stand behind its heading's topic, ou
     CHECK(meant == 1);
     CHECK(lists == 4);
   }
-  CHECK(places.size() == 4);  // the place tells nothing
+  CHECK(places.size() == 4);  // the position gives no hint
 }
 
 TEST_CASE("training pages list one to all topics, always the one that is meant", "[tasks][openkp][sample]") {

@@ -1,4 +1,5 @@
-// What a preparation keeps of finished inputs: whose it is, and what becomes of it when it is damaged.
+// The parts that a preparation keeps of finished inputs: which run may use them, and what happens when they are
+// damaged.
 #include "tasks/prepare/parts.h"
 
 #include <unistd.h>
@@ -61,7 +62,7 @@ TEST_CASE("a preparation that ends leaves its finished parts and no lock, and no
   CHECK_FALSE(fs::exists(parts_folder / "lock"));
   prepare::Parts next(output, Json::object());
   CHECK(next.finished(next.files_of(kInputs)).value().records == 7);
-  // Without hold() they are removed as well, but for what is somebody's.
+  // Without hold() the parts are removed as well, but files of the user stay.
   write_file_atomically(parts_folder / "notes", "mine");
   next.remove();
   CHECK(std::distance(fs::directory_iterator(parts_folder), {}) == 1);
@@ -100,7 +101,7 @@ TEST_CASE("a part of which any file is damaged, cut or gone is not taken, with a
   }
   const std::size_t before = log_bytes();
   fs::remove(files.state);
-  CHECK_FALSE(parts.finished(files));  // it was never finished: nothing to warn of
+  CHECK_FALSE(parts.finished(files));  // without its state the part counts as never finished: no warning
   CHECK(log_bytes() == before);
 }
 

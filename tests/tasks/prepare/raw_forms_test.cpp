@@ -1,4 +1,4 @@
-// Raw records that are no JSON go through the same run: their readers and preparations are all that is new.
+// Raw records that are not JSON go through the same run; only their readers and preparations are different.
 #include <algorithm>
 #include <sstream>
 
@@ -45,7 +45,7 @@ bool take_line(data::TextBlocks& blocks, std::string& line) {
   return done || !line.empty();
 }
 
-// Tab-separated lines: one record a line, with nothing taken from its ends, where fields may be empty.
+// Tab-separated lines: one record per line, whose ends are not stripped because fields may be empty.
 class TabReader : public data::RecordReader {
  public:
   explicit TabReader(data::ByteStream& stream) : blocks_(stream) {}
@@ -93,7 +93,7 @@ class DocumentReader : public data::RecordReader {
   std::int64_t index_ = 0;
 };
 
-// What both preparations leave of a record.
+// The common part of both preparations: the schema, and the example made of a record.
 class PlainPreparation : public prepare::Preparation {
  public:
   const data::Schema& schema() const override {
@@ -122,7 +122,7 @@ class PlainPreparation : public prepare::Preparation {
   }
 };
 
-// Two fields, id and text, of tab-separated lines; of equal ids the longest text is kept.
+// Two fields, id and text, of tab-separated lines; with `chooses`, the longest text of equal ids is kept.
 class TabPreparation : public PlainPreparation {
  public:
   explicit TabPreparation(bool chooses = false) : chooses_(chooses) {}
@@ -218,7 +218,7 @@ TEST_CASE("the first record that is rejected and the first that is dropped are n
   const prepare::Counts dropped = prepared(TabPreparation(true), "a\tone\na\tlonger\nc\t\n").counts;
   CHECK(dropped.first_dropped == "raw, line 1: id: duplicate_id: record 1 is kept for this id");
   CHECK(dropped.first_rejected == "raw, line 3: text: text_empty: the text is empty");
-  // The first of several inputs, also where it comes from a part of an earlier run.
+  // Of several inputs the first record counts, even if it comes from a part of an earlier run.
   rejected.add(prepare::counts_of(prepare::json_of(dropped)));
   CHECK(rejected.first_rejected == "raw, line 3: text: text_empty: the text is empty");
   CHECK(rejected.first_dropped == dropped.first_dropped);

@@ -21,14 +21,14 @@ inline constexpr std::int64_t kPretrainVocabulary = 64;
 // [PAD] [CLS] [SEP] [MASK] [UNK] [unused0] and words w6 … w63.
 std::string pretrain_vocabulary();
 
-// `[CLS] A [SEP] B [SEP]`, stored masks. B counts on where A ends, or is something else, as the label says. A pure
-// function of the ordinal; lengths differ.
+// `[CLS] A [SEP] B [SEP]` with stored masks. The word numbers of B continue those of A or start elsewhere, according to
+// the label. A pure function of the ordinal; lengths differ.
 data::LoadedExample pair_example(std::int64_t ordinal);
 
-// `[CLS]` and sentences of words that all are near a number of the sentence's own, stored masks and hidden sentences.
+// `[CLS]` and sentences, each with consecutive word numbers from its own start; with stored masks and hidden sentences.
 data::LoadedExample sentences_example(std::int64_t ordinal);
 
-// The same without stored masks.
+// The example without its stored masks.
 data::LoadedExample without_masks(data::LoadedExample example);
 
 // Prepared data of make(first) … make(first + count − 1).
@@ -36,9 +36,9 @@ void write_pretrain_dataset(const std::filesystem::path& path, data::LoadedExamp
                             std::int64_t first, std::int64_t count, bool masks = true);
 
 DenseConfig pretrain_dense();  // two layers, H = 16, without dropout
-EtcConfig pretrain_etc();      // so too; hard g2l
+EtcConfig pretrain_etc();      // the same sizes; hard g2l
 
-// The task of a section's keys on a model, with the vocabulary.
+// The pre-training task with these keys for a model, using pretrain_vocabulary().
 std::unique_ptr<Task> pretrain_task(const Json& keys, const EncoderConfig& model);
 
 }  // namespace etc::test

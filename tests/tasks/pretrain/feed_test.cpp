@@ -55,9 +55,9 @@ TEST_CASE("a hidden sentence is masked in its text and whole in an example of it
   CHECK(input.global_token_ids == Ids{1, 2, 1, 1, 2, 1, 1, 1});
   CHECK(input.segment_ids.empty());
   CHECK(input.position_ids.empty());
-  // Keys of dropout are all different.
+  // All dropout keys differ.
   CHECK(std::set<std::int64_t>(input.sample_ordinals.begin(), input.sample_ordinals.end()).size() == 4);
-  // Under hard g2l a global token sees the pieces of its sentence; [CLS] is nobody's.
+  // Under hard g2l a global token sees the pieces of its sentence; [CLS] belongs to none.
   const std::uint8_t* g2l = input.labels.g2l.data();  // [3, 6] of the first example
   const std::vector<std::vector<int>> expected = {{0, 1, 1, 0, 0, 0}, {0, 0, 0, 1, 0, 0}, {0, 0, 0, 0, 1, 1}};
   for (std::size_t g = 0; g < 3; ++g) {
@@ -72,7 +72,7 @@ TEST_CASE("keys choose the global id of a hidden sentence and whether it is hidd
   const EncoderInput control = fed({worked()}, {{"objective", "mlm_cpc"}, {"cpc_mask_sentences", false}}, model);
   CHECK(control.token_ids == Ids{kCls, 10, 11, 20, kMask, 31, 20});
   CHECK(control.global_token_ids == Ids{1, 1, 1, 1});
-  // Without the objective a sentence is one like any other.
+  // With the objective mlm no sentence is hidden.
   const EncoderInput mlm = fed({worked()}, {{"objective", "mlm"}}, model);
   CHECK(mlm.token_ids == Ids{kCls, 10, 11, 20, kMask, 31});
   CHECK(mlm.global_token_ids == Ids{1, 1, 1});

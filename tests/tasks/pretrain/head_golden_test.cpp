@@ -10,7 +10,7 @@
 namespace etc::test {
 namespace {
 
-// The file's README: float32; values and losses, gradients.
+// Tolerances from the file's README for float32: values and losses, gradients.
 constexpr double kValue = 2e-5, kGradient = 1e-4;
 
 struct Case {
@@ -32,7 +32,7 @@ struct Case {
     make_example(hidden_shape.at(0));
   }
 
-  // The positions that have a weight: those without add nothing.
+  // Only positions with a weight: the others contribute nothing.
   void make_example(std::int64_t length) {
     const auto positions = file.read<std::int64_t>(group + "positions").values;
     const auto labels = file.read<std::int64_t>(group + "labels").values;

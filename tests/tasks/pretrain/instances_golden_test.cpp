@@ -140,7 +140,7 @@ TEST_CASE("instances of another rule are not the published ones", "[golden]") {
     std::vector<Written> written = group.all();
     written.at(3).labels.at(0) += 1;
     CHECK(differences(group, written) == 1);
-    // Pieces in place of words draw another order.
+    // Choosing pieces instead of words needs an order of another length.
     group.rules.whole_words = false;
     CHECK_THROWS_AS(group.all(), std::logic_error);
   });

@@ -70,7 +70,8 @@ TEST_CASE("pairs fit, have two segments, and B is of the same document or of ano
 }
 
 TEST_CASE("sentences behind a random next are used again", "[pretrain]") {
-  // All sentences of the document are chunks' beginnings, or in A or an actual B, at least once.
+  // The instances cover the whole document: after a random next sentence the next instance begins after A, otherwise
+  // after B.
   TextInMemory text(random_documents(8, 2));
   for (std::int64_t document = 0; document < 8; ++document) {
     std::int64_t next = text.first_piece(text.document(document).first_sentence);

@@ -1,4 +1,4 @@
-// The whole way through the program: a lifted BERT or RoBERTa is pre-trained as an ETC and fine-tuned.
+// End to end through the program: a lifted BERT or RoBERTa is pre-trained as an ETC and fine-tuned.
 #include <algorithm>
 
 #include "etc_core/base/files.h"
@@ -22,7 +22,7 @@ std::string tensor_bytes(const TensorFileReader& file, const std::string& name) 
   return bytes;
 }
 
-// Names of the second file that have the same bytes in both.
+// The number of names of the second file, with this prefix, that have the same bytes in both files.
 std::size_t equal_tensors(const std::string& a, const std::string& b, const std::string& prefix) {
   const TensorFileReader left(a), right(b);
   std::size_t equal = 0;
@@ -36,7 +36,7 @@ std::size_t equal_tensors(const std::string& a, const std::string& b, const std:
   return equal;
 }
 
-// How a library names what stands before BERT's or RoBERTa's weights, and the head of masked pieces.
+// A library's names: the prefix of BERT's or RoBERTa's weights, and the tensors of the masked-language-model head.
 struct HubNames {
   std::string prefix, bias, dense, norm;
 };
@@ -44,7 +44,7 @@ const HubNames kBert = {"bert.", "cls.predictions.bias", "cls.predictions.transf
                         "cls.predictions.transform.LayerNorm"};
 const HubNames kRoberta = {"roberta.", "lm_head.bias", "lm_head.dense", "lm_head.layer_norm"};
 
-// A folder with a small BERT as libraries write it: weights and the head of masked pieces, and sizes.
+// Writes a folder with a small BERT as libraries do: weights with the masked-language-model head, and the sizes.
 void write_hub(const fs::path& folder, const HubNames& names, std::int64_t pieces) {
   convert::BertConfig bert = small_bert();
   bert.vocab_size = pieces;
@@ -66,10 +66,10 @@ void write_hub(const fs::path& folder, const HubNames& names, std::int64_t piece
   write_file_atomically(folder / "config.json", json_text(json));
 }
 
-// All of the one step is warm-up, with a rate of 0: the weights afterwards are those of the start.
+// The only step is warm-up with a learning rate of 0, so the weights stay those of the start.
 const Words kStart = {"--steps", "1", "--batch-size", "4", "--warmup-proportion", "1", "--threads", "1"};
 
-// Pre-trains the model in folder `lifted`, with scores, into folder `run`.
+// Pre-trains the model in folder `lifted`, with residual scores, into folder `run`.
 void pretrain_lifted(const CommandScene& scene, const std::string& vocabulary) {
   write_file_atomically(scene.path("text"), "the old market said what was quiet\nthere the tower is stony\n");
   scene.prepare("train", scene.path("text"), vocabulary, "text.h5",
@@ -88,7 +88,8 @@ void pretrain_lifted(const CommandScene& scene, const std::string& vocabulary) {
   CHECK(equal_tensors(run, lifted, "etc_document_bert/") > 40);
 }
 
-// Fine-tuning takes the encoder, whichever the scores. Records of the task are in a folder of its name.
+// Fine-tunes from the pre-trained encoder, with and without residual scores. The records of the task are in a folder
+// with its name.
 void fine_tune(const CommandScene& scene, const std::string& task, const std::string& vocabulary) {
   const std::string json = scene.path(task + "/train.json"), data = scene.path(task + ".h5");
   scene.run({"prepare", "--task", task, "--split", "train", "--input", fs::exists(json) ? json : json + "l", "--vocab",
@@ -123,7 +124,7 @@ TEST_CASE("a lifted BERT keeps its head, is pre-trained with scores and fine-tun
   const CommandScene scene("pretrain");
   const std::vector<std::string> tasks = {"wikihop", "hotpotqa", "nq", "openkp"};
   write_records(scene, tasks);
-  // NQ's special pieces are the highest unused ones: its vocabulary serves all.
+  // NQ uses the highest unused entries as special pieces, so its vocabulary serves all tasks.
   const std::string pieces = read_file(scene.path("nq/vocab.txt")), vocabulary = scene.path("bert/vocab.txt");
   write_hub(scene.path("bert"), kBert, std::count(pieces.begin(), pieces.end(), '\n'));
   write_file_atomically(vocabulary, pieces);
@@ -138,7 +139,7 @@ TEST_CASE("a lifted RoBERTa goes the same way with a SentencePiece model of its 
   if (!program()) return skip("ETC_PROGRAM is not set");
   const CommandScene scene("pretrain");
   write_records(scene, {"wikihop", "openkp"});
-  // Letters, with the blank before them and without: RoBERTa writes it as U+0120, SentencePiece as U+2581.
+  // Letters with and without a preceding blank: RoBERTa writes it as U+0120, SentencePiece as U+2581.
   std::vector<ModelPiece> pieces = {{"<unk>", 0, PieceType::unknown},
                                     {"[CLS]", 0, PieceType::user_defined},
                                     {"[SEP]", 0, PieceType::user_defined},

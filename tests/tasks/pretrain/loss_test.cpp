@@ -57,7 +57,7 @@ TEST_CASE("contrastive coding gives the worked numbers of the specification", "[
   CHECK(dot.mean() == Approx(0.681750).margin(1e-6));
   CHECK(dot.result.own_is_best == std::vector<bool>{true, true, true});
   CHECK(run(kC, kT, 2, CpcSimilarity::cosine, 0.1).mean() == Approx(0.087582).margin(1e-6));
-  // Scaled: the same as dot with the square root of the size as temperature.
+  // scaled_dot equals dot with the square root of the size as temperature.
   CHECK(run(kC, kT, 2, CpcSimilarity::scaled_dot).mean() ==
         Approx(run(kC, kT, 2, CpcSimilarity::dot, std::sqrt(2.0)).mean()).margin(1e-6));
 }
@@ -113,7 +113,7 @@ TEST_CASE("equal states leave the logarithm of the choices, one sentence nothing
   const std::vector<float> equal(10 * 4, 0.5f);
   const Run ten = run(equal, equal, 4, CpcSimilarity::scaled_dot);
   CHECK(ten.mean() == Approx(std::log(10.0)).margin(1e-6));
-  CHECK(ten.result.own_is_best.front());  // of equal ones the first
+  CHECK(ten.result.own_is_best.front());  // of equal similarities the first
   CHECK(!ten.result.own_is_best.back());
   CHECK(run({1, 2}, {3, 4}, 2, CpcSimilarity::dot).mean() == 0);
   CHECK(run({0, 0, 1, 1}, {1, 2, 3, 4}, 2, CpcSimilarity::cosine).result.logits[0] == 0);

@@ -1,4 +1,5 @@
-// Groups, counts and replacements of masked pieces with our own draws; the golden ones are in instances_golden_test.cpp.
+// Groups, counts and replacements of masked pieces with the program's own draws; the golden ones are in
+// instances_golden_test.cpp.
 #include "tasks/pretrain/masking.h"
 
 #include <algorithm>
@@ -93,7 +94,7 @@ TEST_CASE("whole words are masked with all their pieces, and one too large is pa
     CHECK((masks.positions[i] - 1) % 3 == 0);
     CHECK(masks.positions[i + 2] == masks.positions[i] + 2);
   }
-  // A word of one piece fits behind words that do not.
+  // A word of one piece still fits after words that do not.
   Text mixed(40);
   mixed.ids.insert(mixed.ids.begin() + 1, {7, 8});
   mixed.kinds.insert(mixed.kinds.begin() + 1, {kBegins, kBegins});
@@ -164,7 +165,7 @@ TEST_CASE("masks depend on their key alone, and what replaces a piece on its pos
   for (const std::uint64_t other : {draws_key(1, 2, 4), draws_key(1, 3, 3), draws_key(2, 2, 3)}) {
     CHECK(masks_of(text, rules_of(true), other).positions != once.positions);
   }
-  // More positions are chosen: those of before become what they became.
+  // With more positions chosen, the earlier positions get the same replacements.
   MaskRules more = rules_of(true);
   more.masked_lm_prob = 0.5;
   const Masks many = masks_of(text, more, draws_key(1, 2, 3));

@@ -1,4 +1,4 @@
-// Damaged texts: an error that can be read, or examples that a data set takes and that are as examples must be.
+// Damaged texts give a readable error, or examples that fulfil the invariants and that a data set accepts.
 #include <fstream>
 
 #include "tasks/prepare/record_walk.h"
@@ -23,7 +23,7 @@ struct Outcome {
   std::int64_t read = 0, faults = 0, sentences = 0, prepared = 0, refused = 0, examples = 0;
 };
 
-// Sentences of a record are ranges of pieces of the vocabulary, one behind the other.
+// Checks that the sentences of a record are consecutive ranges of pieces of the vocabulary.
 void check_cut(const pretrain::TokenizedText& text) {
   const auto ascends = [](const Numbers& numbers, std::int64_t first, std::int64_t last) {
     for (const std::int64_t number : numbers) {
@@ -38,7 +38,7 @@ void check_cut(const pretrain::TokenizedText& text) {
   for (const std::int32_t id : text.ids) CHECK((id >= 0 && id < 8 + 2 * 26));
 }
 
-// The reader and what cuts its records.
+// Runs the reader and cuts its records into pieces.
 void read_mutant(const PretrainScene& scene, Outcome& outcome) {
   struct Record {
     pretrain::CutText cut;
@@ -69,7 +69,7 @@ void read_mutant(const PretrainScene& scene, Outcome& outcome) {
   CHECK(end.fault_record == records);
 }
 
-// The whole way to a data set.
+// Runs the whole preparation up to the data set.
 void prepare_mutant(PretrainScene& scene, Outcome& outcome) {
   try {
     scene.run();
@@ -101,10 +101,10 @@ void run_mutants(std::uint64_t count) {
     scene.settings = settings[seed % settings.size()];
     scene.settings.update({{"max_seq_length", 24}, {"dupe_factor", 1}, {"min_document_sentences", 1}});
     const bool json = scene.settings.contains("text_key"), packed = seed / 4 % 4 == 0;
-    // Without the sync of write_file_atomically.
+    // Without the fsync of write_file_atomically, to save time.
     std::ofstream(scene.folder / "in.txt", std::ios::binary) << mutate(bytes[(json ? 2 : 0) + (packed ? 1 : 0)], seed);
     read_mutant(scene, outcome);
-    // Writing and reading data sets costs more than all the rest.
+    // Writing and reading data sets takes longer than the rest, so only some mutants do it.
     if (seed % 25 < 3) prepare_mutant(scene, outcome);
   }
   CHECK(outcome.read > static_cast<std::int64_t>(count) / 2);

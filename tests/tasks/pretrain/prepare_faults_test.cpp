@@ -48,7 +48,7 @@ TEST_CASE("where every record is rejected the report is written and the error sa
   CHECK(scene.report()[1].code == "wrong_type");
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5"));
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.parts"));
-  // Beside documents that are too short as well.
+  // The same with a document that is too short.
   scene.settings["min_document_sentences"] = 3;
   scene.write("in.jsonl", "{\"text\": \"a\"}\n{}\n");
   CHECK_THROWS_WITH(scene.run({"in.jsonl"}), Contains("got 1 shorter ones (--min-document-sentences) and 1 rejected "
@@ -128,7 +128,7 @@ TEST_CASE("a document of one sentence serves pairs and is left out with a count 
   scene.prepared(text + "\n" + "a\nb\nc\nd\ne\nf\ng\n");
   CHECK(scene.counts.dropped == 2);
   CHECK(scene.counts.records == 3);
-  // A document that is kept, but of one sentence, has nothing that a hidden sentence could be told from.
+  // A kept document of one sentence has no other sentence to distinguish a hidden one from.
   scene.settings["min_document_sentences"] = 1;
   scene.prepared(text + "\n" + "a\nb\n");
   CHECK(scene.counts.codes.at("drop chunk_short") == 2 * 10);
@@ -169,8 +169,8 @@ TEST_CASE("settings at the ends of their ranges give examples that hold", "[pret
     for (const data::Example& example : examples) all.push_back(std::ssize(numbers_of(example, "long_token_ids")));
     return all;
   };
-  // Without short instances a chunk that the document does not end has the whole length; with short ones alone many
-  // have less.
+  // Without short instances, a chunk that does not end its document has the full length; with only short instances,
+  // many are shorter.
   const auto full = lengths(examples_with({{"max_seq_length", 8}, {"short_seq_prob", 0.0}}));
   const auto brief = lengths(examples_with({{"max_seq_length", 8}, {"short_seq_prob", 1.0}}));
   CHECK(std::count(full.begin(), full.end(), 8) * std::ssize(brief) >
@@ -186,7 +186,7 @@ TEST_CASE("settings at the ends of their ranges give examples that hold", "[pret
   for (const data::Example& example : examples_with({{"max_predictions_per_seq", 1}, {"masked_lm_prob", 1.0}})) {
     CHECK(numbers_of(example, "masked_positions").size() == 1);
   }
-  // A sentence at least stays visible.
+  // At least one sentence stays visible.
   for (const data::Example& example : examples_with({{"objective", "mlm_cpc"}, {"cpc_sentence_prob", 1.0}})) {
     CHECK(numbers_of(example, "cpc_sentences").size() == numbers_of(example, "sentence_lengths").size() - 1);
   }
@@ -230,7 +230,7 @@ TEST_CASE("a sentence longer than an instance is cut, counted, and no piece is l
   for (int i = 0; i < 25; ++i) sentence += "a ";
   const auto examples = scene.prepared(sentence + "\nb\n");
   CHECK(scene.counts.codes.at("warn sentence_cut") == 1);
-  REQUIRE(examples.size() == 1);  // 10, 10, and 5 with the next one: runs of one sentence are left out
+  REQUIRE(examples.size() == 1);  // 10, 10, and 5 with the next sentence; runs of one sentence are dropped
   CHECK(numbers_of(examples[0], "sentence_lengths") == Numbers{5, 1});
   CHECK(scene.counts.codes.at("drop chunk_short") == 2);
 }
@@ -279,7 +279,7 @@ TEST_CASE("a strict run ends at the first bad line and writes nothing", "[pretra
   options.strict = true;
   CHECK_THROWS_WITH(prepare::run(*scene.make(), options), Contains("in.txt: record 1: text: missing_field"));
   CHECK_FALSE(std::filesystem::exists(options.output));
-  // Also where the line is in a text that was cut into pieces by an earlier run.
+  // The same if an earlier run has already cut the text with this line into pieces.
   options.strict = false;
   const auto run = [&] { prepare::run(*scene.make(), options); };
   REQUIRE(stopped_parts(options.output, options.report, ".pieces", run).size() == 1);

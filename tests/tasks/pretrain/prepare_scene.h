@@ -19,7 +19,7 @@ namespace etc::test {
 
 using Numbers = std::vector<std::int64_t>;
 
-// Special pieces, the letters a … z as words and inside words, and a stop.
+// Special pieces, the letters a … z as words and inside words, and a full stop.
 inline std::string letter_vocabulary() {
   std::string lines = "[PAD]\n[unused0]\n[unused1]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n.\n";
   for (char c = 'a'; c <= 'z'; ++c) lines += std::string(1, c) + "\n##" + c + "\n";
@@ -81,7 +81,7 @@ struct PretrainScene {
   }
 };
 
-// What holds of every example (pretraining 6, invariants 2 and 3). special: ids of [CLS], [SEP], [MASK].
+// Checks the invariants of every example (pretraining 6, invariants 2 and 3). special: ids of [CLS], [SEP], [MASK].
 inline void check_example(const data::Example& example, std::int64_t most, std::int64_t vocab_size,
                           const Numbers& special) {
   const Numbers &ids = numbers_of(example, "long_token_ids"), &kinds = numbers_of(example, "piece_kinds");

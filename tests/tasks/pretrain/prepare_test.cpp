@@ -38,7 +38,7 @@ std::string random_text(std::int64_t documents, std::uint64_t seed) {
   return text;
 }
 
-// Runs with 1 and with 3 threads give these bytes.
+// The bytes of a data set prepared with this number of threads.
 std::string bytes_with(int threads, PretrainScene& scene) {
   const int before = thread_count();
   set_thread_count(threads);
@@ -224,7 +224,7 @@ TEST_CASE("a stopped run goes on behind the files it has read, to equal bytes", 
   scene.write("b.txt", random_text(50, 22));
   const std::vector<std::string> inputs = {"a.txt", "b.txt"};
   scene.run(inputs, "whole.h5");
-  // Both files are cut into pieces when the report turns out to have no place.
+  // Stops a run whose report cannot be written, after both files have been cut into pieces.
   const auto stop = [&] {
     const auto pieces = stopped_parts(scene.folder / "out.h5", scene.folder / "out.h5.rejects.jsonl", ".pieces",
                                       [&] { scene.run(inputs); });
@@ -239,7 +239,7 @@ TEST_CASE("a stopped run goes on behind the files it has read, to equal bytes", 
   for (const std::string& input : inputs) {
     CHECK_THAT(scene.bytes("log"), Catch::Contains(input + " is cut into pieces from an earlier run"));
   }
-  // Another text is another part.
+  // The part of a changed text is not used.
   stop();
   scene.write("b.txt", random_text(50, 23));
   scene.run(inputs);

@@ -1,4 +1,4 @@
-// The objectives as one task: losses of whole batches, their gradients, what must not change them.
+// The objectives as one task: losses of whole batches, their gradients, and what must not change them.
 #include <cmath>
 #include <map>
 
@@ -35,7 +35,7 @@ struct Model {
     return all;
   }
 
-  // The loss of the whole as the trainer computes it, in these micro-batches; gradients are added to the parameters'.
+  // The loss of the whole batch as the trainer computes it, in these micro-batches; adds to the parameters' gradients.
   double train(const std::vector<Loaded>& micro_batches, const std::vector<double>& counts, std::uint64_t seed = 1) {
     double loss = 0;
     for (const Loaded& examples : micro_batches) {
@@ -114,8 +114,8 @@ TEST_CASE("an untrained model is as good as chance in every objective", "[tasks]
   CHECK(metric(of_pairs, "masked_lm_loss") == Approx(std::log(64.0)).margin(0.1));
   CHECK(metric(of_pairs, "next_sentence_loss") == Approx(std::log(2.0)).margin(0.05));
   Model texts(pretrain_etc(), {{"objective", "mlm_cpc"}, {"cpc_projection", false}});
-  // Final states are layer-normed: unlike ones have products near 0 and like ones near H, divided by sqrt(H) = 4. A
-  // temperature lets the logits go to 0.
+  // Final states are layer-normalised: dot products of unlike states are near 0 and of like ones near H, and are
+  // divided by sqrt(H) = 4. A high temperature brings the logits close to 0.
   Model warm(pretrain_etc(), {{"objective", "mlm_cpc"}, {"cpc_temperature", 1e4}});
   const Metrics of_texts = warm.evaluate(examples_of(sentences_example, 12));
   CHECK(metric(of_texts, "masked_lm_loss") == Approx(std::log(64.0)).margin(0.1));
@@ -207,7 +207,8 @@ TEST_CASE("a sentence alone has the state of its global token where nothing else
   std::int64_t begin = 1;
   for (std::int64_t s = 0; s < hidden; ++s) begin += lengths[static_cast<std::size_t>(s)];
   const std::int64_t count = lengths[static_cast<std::size_t>(hidden)];
-  // The whole text, unmasked, where every sentence is an example of the structure's own: no pair of two sees each other.
+  // The whole text, unmasked. The sentence has its own segment in the attention structure, so it and the other
+  // sentences do not see each other.
   const auto& ids = feed::numbers(example, "long_token_ids");
   EncoderInput input;
   sparse::AttentionStructure structure;
@@ -279,7 +280,7 @@ TEST_CASE("the tied table has the gradients of its lookup and of the output laye
   model.train({examples}, counts);
   const auto gradient = model.gradients().at("bert/embeddings/word_embeddings");
   Parameter& table = model.parameters.at("bert/embeddings/word_embeddings");
-  // Differences of the loss in a few elements of the table: rows that are read, predicted, and neither.
+  // Central differences of the loss for a few elements of the table: rows that are read, predicted, or neither.
   for (const std::int64_t row : {3, 8, 20, 40}) {
     for (const std::int64_t column : {0, 7}) {
       float& x = table.value.data()[row * 16 + column];

@@ -1,4 +1,4 @@
-// The generated text: equal for equal seeds, with facts that are said again, in the words of its vocabulary.
+// The generated text: equal for equal seeds, facts are repeated, and all words are in its vocabulary.
 #include "data/sample/pretrain_sample.h"
 
 #include <sstream>
@@ -40,7 +40,7 @@ TEST_CASE("what a document says at its beginning it says again at its end", "[pr
       fact >> name >> lives >> in >> home;
       CHECK(std::count(sentences.begin() + 28, sentences.end(), name + " goes home to " + home) == 1);
     }
-    // The deeds between them come in their order, so that one of them tells the next one.
+    // The sentences between the facts repeat in a fixed order, so that each one predicts the next.
     CHECK(sentences[6] == sentences[14]);
     CHECK(sentences[6] != sentences[7]);
   }

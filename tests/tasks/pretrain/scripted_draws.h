@@ -1,4 +1,5 @@
-// Random choices written down in a golden file: every draw must be asked for in its turn, and all of them.
+// Random choices recorded in a golden file: draws must be requested in the recorded order, and all of them must be
+// used.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Pre-training through the program: train, stop, go on, evaluate, predict.
+// Pre-training through the program: train, stop, resume, evaluate, predict.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Prepared data of either kind, train.h5 and dev.h5, with their vocabulary. Masks of train.h5 are drawn in each epoch.
+// Prepared data of one kind, train.h5 and dev.h5, with their vocabulary. Without stored masks, as for sentences in
+// train.h5, masks are drawn in each epoch.
 struct Scene : CommandScene {
   explicit Scene(data::LoadedExample (*make)(std::int64_t) = sentences_example) : CommandScene("pretrain") {
     write_file_atomically(path("vocab.txt"), pretrain_vocabulary());
@@ -71,7 +72,7 @@ TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "
   }
   scene.run({"train", "--resume", run.string()});
   CHECK(bits_of(run) == bits_of(scene.path("reference")));
-  // Checkpointed layers compute the same.
+  // Activation checkpointing gives the same weights.
   scene.run(scene.command("checkpointed", joined(words, {"--grad-checkpointing-period", "1"})));
   CHECK(read_file(scene.path("checkpointed/last/model.safetensors")) ==
         read_file(scene.path("reference/last/model.safetensors")));
@@ -87,7 +88,7 @@ TEST_CASE("a dense encoder learns pairs of texts by heart, and says what it pred
   CHECK(value_of(scores, "masked_lm_accuracy") > 0.95);
   CHECK(value_of(scores, "next_sentence_accuracy") > 0.9);
   CHECK(value_of(scores, "masked_lm_loss") < 0.5);
-  // Next sentences are what it is told of most of them.
+  // Most predictions of the next sentence are right.
   scene.run({"predict", "--model", scene.path("run/best"), "--data", scene.path("train.h5"), "--output",
              scene.path("learned.jsonl")});
   std::istringstream learned(read_file(scene.path("learned.jsonl")));
@@ -119,7 +120,7 @@ TEST_CASE("a dense encoder learns pairs of texts by heart, and says what it pred
   }
   CHECK(count == 12);
 
-  // For people: pieces in their places, and what the model thinks of them.
+  // Readable output: the pieces in order, with the model's predictions.
   const std::string shown =
       scene.run({"predict", "--model", scene.path("run/best"), "--data", scene.path("dev.h5"), "--show", "2"});
   CHECK_THAT(shown, Contains("pair_500\n") && Contains("pair_501\n") && !Contains("pair_502"));
@@ -176,7 +177,7 @@ TEST_CASE(
   CHECK(!fs::exists(scene.path("refused/metrics.jsonl")));
   scene.run(scene.command("enough", with_value(dense_model("1"), rows, longest)));
 
-  // All of it warm-up: the weights afterwards are those of the start.
+  // The only step is warm-up, so the weights stay those of the start.
   const auto with_clip = [&](const std::string& clip, const Words& more, const std::string& method = "shaw") {
     const Words positions = {"--relative-positions", method, "--relative-clip", clip, "--warmup-proportion", "1"};
     return joined(joined(with_value(dense_model("1"), rows, "0"), positions), more);
@@ -220,12 +221,12 @@ TEST_CASE("an evaluation of texts with hidden sentences tells all of its numbers
   CHECK(value_of(scores, "masked_lm_loss") == Approx(std::log(64.0)).margin(0.5));
   CHECK(value_of(scores, "cpc_sentences") == 12);
   CHECK(value_of(scores, "cpc_choices") == 12);
-  // Data whose masks are drawn are drawn alike in every evaluation.
+  // For data whose masks are drawn at run time, every evaluation draws the same masks.
   const Words drawn = {"eval", "--model", scene.path("run/best"), "--data", scene.path("train.h5")};
   CHECK(scene.run(drawn) == scene.run(drawn));
   CHECK_THAT(scene.try_run({"eval", "--task", "pretrain", "--predictions", "x", "--gold", "y"}).err,
              Contains("task pretrain has no prediction file to score"));
-  // A limit of memory is kept, one that is too low refused.
+  // A memory limit is kept to; one that is too low is refused.
   const std::string limited = scene.path("limited");
   CHECK_THAT(scene.try_run(scene.command(limited, joined(etc_model("2"), {"--memory-limit", "1GB"}))).err,
              Contains("memory limit"));

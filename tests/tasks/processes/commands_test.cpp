@@ -1,4 +1,4 @@
-// Commands that run a model in several processes leave what one process leaves, byte for byte.
+// Commands that run a model in several processes write the same bytes as one process.
 #include <csignal>
 
 #include "etc_core/comm/launch.h"
@@ -46,13 +46,13 @@ TEST_CASE("eval, predict and encode write the same bytes in 1 and 3 processes", 
 
 namespace {
 
-// A task's raw files as `etc sample` leaves them, and how they are prepared.
+// A task's raw files as `etc sample` writes them, and how they are prepared.
 struct Raw {
   std::string task;
   std::vector<std::pair<std::string, std::string>> inputs;  // option, file
   std::string vocab = "vocab.txt";
   Words options = {};
-  bool cut = true;  // the second files in their middle; not where they belong together line by line
+  bool cut = true;  // truncates the second files; not possible if they belong together line by line
 };
 
 const std::vector<Raw>& whole_texts() {
@@ -90,7 +90,7 @@ std::string prepared(const TemporaryFolder& folder, const Raw& raw, int size, co
   return std::to_string(result.code) + etc::read_file(output) + etc::read_file(output + ".rejects.jsonl");
 }
 
-// Generated records in folders a and b, and the second files: both together, `times` over.
+// Writes generated records into folders a and b, and the second files: the records of b and a, repeated `times` times.
 void write_raw(const TemporaryFolder& folder, const Raw& raw, int times = 1) {
   for (const std::string seed : {"1", "2"}) {
     const std::string sample = folder / (seed == "1" ? "a" : "b");
@@ -101,7 +101,8 @@ void write_raw(const TemporaryFolder& folder, const Raw& raw, int times = 1) {
                 .code == 0);
   }
   for (const auto& [option, file] : raw.inputs) {
-    // Ids that were there before are rejected or dropped; what is no JSON is rejected, or ends the file.
+    // The ids of the first files occur again, so these records are rejected or dropped; the truncated end is no valid
+    // JSON and is rejected, or ends the file.
     std::string text;
     for (int i = 0; i < times; ++i) text += etc::read_file(folder / "b" / file) + etc::read_file(folder / "a" / file);
     if (raw.cut) text.resize(text.size() * 3 / 4);
@@ -162,7 +163,7 @@ TEST_CASE("a killed preparation goes on behind its finished files, with any numb
     const std::string one = prepared(folder, raw, 1, "1");
     const fs::path output = folder / (raw.task + "x.h5"), parts = output.string() + ".parts";
     const auto has_part = [&] {
-      std::error_code none;  // of the folder, yet
+      std::error_code none;  // the folder may not exist yet
       for (const auto& entry : fs::directory_iterator(parts, none)) {
         if (entry.path().extension() == ".json") return true;
       }
@@ -207,7 +208,7 @@ TEST_CASE("what each process has to read is no stream", "[tasks][processes][slow
 }
 
 TEST_CASE("a program built without MPI says so when it is started as one of several processes", "[tasks][processes]") {
-  // This test is linked as the program is, and has no other self beside it.
+  // This test is linked without MPI like the program, and no executable with the suffix _mpi lies beside it.
   REQUIRE_THROWS_WITH(etc::join_processes(), Catch::Contains("built without MPI") && Catch::Contains("-DETC_MPI=ON"));
 }
 

@@ -1,5 +1,6 @@
-// emulated_training DATA RUN hosts|linked: trains two steps on an emulated device, alone or as one of several processes,
-// whose gradients travel through the hosts or over a link of the devices. Two processes divide the moments, others do not.
+// emulated_training DATA RUN hosts|linked: trains two steps on an emulated device, alone or as one of several
+// processes, whose gradients are exchanged through the hosts or over a link between the devices. Two processes shard
+// the moments, other numbers do not.
 #include <cstdio>
 #include <cstring>
 
@@ -19,8 +20,8 @@ namespace {
 
 bool g_linked = false;
 
-// The devices' link, emulated as they are: what NCCL would carry goes by way of the hosts when the link is told to carry
-// it, the first round to the others' first, the second to the second.
+// An emulated link between the emulated devices: when it is told to carry messages, it sends them through the hosts
+// instead of NCCL. The tag is the number of the round, so that each round meets the same round of the other processes.
 class EmulatedLink : public DeviceLink {
  public:
   explicit EmulatedLink(Communicator& processes) : processes_(processes) {}

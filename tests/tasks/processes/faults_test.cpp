@@ -1,4 +1,4 @@
-// What ends one process ends all of them, soon, with a message that names it; and the run goes on.
+// A fault that ends one process ends all of them soon, with a message that names the process; the run can be resumed.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -15,18 +15,18 @@ using Catch::Matchers::Contains;
 
 constexpr double kSoon = 30;  // seconds
 
-// Everything that mpirun and its processes said.
+// The standard error output of mpirun and its processes.
 std::string said_in(const TemporaryFolder& folder) {
   return etc::read_file(folder / "run.err");
 }
 
-// Whether all of them come to their end soon.
+// Whether all processes end soon.
 bool all_end(const std::vector<pid_t>& ranks) {
   return wait_for(kSoon, [&] { return std::all_of(ranks.begin(), ranks.end(), has_ended); });
 }
 
-// Runs three processes until the first checkpoint is there, then takes `limit` of resource `what` from one of them; all
-// must end soon. What they said.
+// Runs three processes until the first checkpoint exists, then limits resource `what` of one of them to `limit`; all
+// must end soon. Returns their error output.
 std::string said_without(const TemporaryFolder& folder, Words command, std::size_t rank, int what, rlim_t limit) {
   command.insert(command.begin(), {"sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""});
   Child run(several(3, command), folder / "run");
@@ -49,7 +49,7 @@ TEST_CASE("a process without memory or disk ends all with its name, and the same
   {
     const TemporaryFolder folder;
     write_data(folder.path());
-    // Buffers large enough that every step asks the system for them.
+    // Buffers so large that every step allocates them from the operating system.
     Words command = training_command(folder.path(), "parts", "400", "5");
     *(std::find(command.begin(), command.end(), "--hidden-size") + 1) = "64";
     const std::string said = said_without(folder, command, 1, RLIMIT_AS, rlim_t{64} << 20);
@@ -58,7 +58,7 @@ TEST_CASE("a process without memory or disk ends all with its name, and the same
   const TemporaryFolder folder;
   write_data(folder.path());
   const Words command = training_command(folder.path(), "parts", "60", "1");
-  // Files of 8 KB: the checkpoint that is there stays, and at the end the last one could not be saved.
+  // Files are limited to 8 KB: the existing checkpoint stays, and the last one cannot be saved at the end.
   const std::string said = said_without(folder, command, 0, RLIMIT_FSIZE, 8192);
   CHECK_THAT(said, Contains("ends: rank 0 of 3 on") && Contains("could not be saved"));
   const Result rest = run_several(2, command, folder.path());
@@ -104,7 +104,7 @@ TEST_CASE("a process that falls silent, as of a lost machine, ends all with its 
   CHECK(wait_for(kSoon, [&] { return has_ended(ranks[0]) && has_ended(ranks[2]); }));
   CHECK_THAT(said_in(folder), Contains("rank 1 of 3 on") && Contains("has been silent for 20 s"));
   const bool all_ended = wait_for(kSoon, [&] { return !run.running() && has_ended(ranks[1]); });
-  if (!has_ended(ranks[1])) ::kill(ranks[1], SIGKILL);  // a stopped one would stay
+  if (!has_ended(ranks[1])) ::kill(ranks[1], SIGKILL);  // a stopped process would remain
   CHECK(all_ended);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("a process with another configuration, program, data or processor is n
   const TemporaryFolder folder;
   write_data(folder.path());
   const Words first = training_command(folder.path(), "run", "4", "1");
-  // What the run of both says when the second process runs `other`.
+  // The error output of a run whose second process runs `other`.
   const auto said_beside = [&](const Words& other) {
     Words command = several(1, first);
     command.insert(command.end(), {":", "-n", "1"});
@@ -164,13 +164,13 @@ TEST_CASE("an error of one process ends the others, which wait for it", "[tasks]
 
 namespace {
 
-// What became of one of the thirty.
+// The outcome of one of the thirty kills.
 enum class Kill { all_ended, launcher_waits, too_late };
 
 // Starts `size` processes of the command and kills one of them, `after` microseconds later. All of them must end soon.
-// mpirun is held to that as well, but where it reports a fault of its own: when a process is killed while it connects to
+// mpirun must end soon as well, unless it reports a fault of its own: when a process is killed while it connects to
 // mpirun (Open MPI 4.1.4 with PMIx 4.2.2, "PMIX ERROR: UNREACHABLE"), mpirun ends all processes and then waits in
-// PMIx_server_finalize for a mutex that no thread of it holds any more.
+// PMIx_server_finalize for a mutex that none of its threads holds any more.
 Kill kill_one(const TemporaryFolder& folder, const Words& command, int size, useconds_t after, std::mt19937& random) {
   Child run(several(size, command), folder / "run");
   const std::vector<pid_t> ranks = processes_of(run.pid(), size);
@@ -178,7 +178,7 @@ Kill kill_one(const TemporaryFolder& folder, const Words& command, int size, use
   const std::size_t victim = random() % static_cast<std::size_t>(size);
   const int signal = random() % 3 == 0 ? SIGTERM : SIGKILL;
   if (static_cast<int>(ranks.size()) != size) {
-    // They have never been there together, on a machine this busy: nobody was killed, and the run has its own time.
+    // The machine is so busy that the processes never ran all at the same time: none is killed, and the run may finish.
     REQUIRE(wait_for(10 * kSoon, [&] { return !run.running(); }));
     return Kill::too_late;
   }
@@ -240,7 +240,7 @@ TEST_CASE("a launcher that is told to stop leaves a run that goes on", "[tasks][
     run.send(SIGTERM);
     REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
   }
-  CHECK(fs::exists(folder / "parts/last"));  // saved for the signal: nothing else would have
+  CHECK(fs::exists(folder / "parts/last"));  // saved because of the signal: no other checkpoint was due
   REQUIRE(run_several(2, command, folder.path()).code == 0);
   CHECK(bits_of(folder / "parts") == bits_of(folder / "whole"));
 }

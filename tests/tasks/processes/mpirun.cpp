@@ -20,7 +20,7 @@ bool have_mpirun() {
 }
 
 Words several(int size, const Words& command) {
-  // Tests run as any user, with more processes than processors.
+  // Tests may run as any user, and with more processes than processors.
   Words words = {ETC_MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(size)};
   words.insert(words.end(), command.begin(), command.end());
   return words;
@@ -35,7 +35,7 @@ Result run_several(int size, const Words& command, const fs::path& folder) {
 
 namespace {
 
-// What the environment of a process says of its rank; "": it is no process of MPI, or gone.
+// The rank of a process from its environment; "" if it is not an MPI process or no longer exists.
 std::string rank_of(const fs::path& process) {
   try {
     std::istringstream environment(read_file(process / "environ"));
@@ -48,7 +48,7 @@ std::string rank_of(const fs::path& process) {
   return "";
 }
 
-// What the kernel says of a process: its state ('Z': a zombie; nobody: 'X') and its parent.
+// State and parent of a process from /proc; the state is 'Z' for a zombie and 'X' if the process does not exist.
 struct Status {
   char state = 'X';
   pid_t parent = 0;
@@ -65,7 +65,7 @@ Status status_of(const fs::path& process) {
   return status;
 }
 
-// Children of a process that lead a team of the program: threads and probes of its own are left out.
+// Direct children of a process that have an MPI rank, by rank. Zombies and processes that the ranks start are left out.
 std::map<int, pid_t> ranks_below(pid_t parent) {
   std::map<int, pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {

@@ -1,4 +1,4 @@
-// Commands that read raw input in several processes leave what one process leaves, byte for byte.
+// Commands that read raw input in several processes write the same bytes as one process.
 #include <set>
 
 #include "tests/support/h5_edit.h"
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A model and records of its task, and the program run on them by any number of processes.
+// A model, records of its task, and the program run on them with any number of processes.
 struct RawScene {
   SmallScene small{"hotpotqa", ".json"};
   std::string folder = small.path("several"), records = small.path("sample/train.json");
@@ -52,7 +52,7 @@ struct RawScene {
     return joined({"encode", "--model", small.path("run"), what, input}, more);
   }
 
-  // Nine texts, a line each.
+  // Nine texts, one per line.
   std::string texts() const {
     const std::string file = small.path("texts.jsonl");
     std::string lines;
@@ -81,7 +81,7 @@ TEST_CASE("every form of raw input and of its output has the bytes of one proces
   const RawScene scene;
   const std::string& folder = scene.folder;
   const std::set<int> sizes = {2, 4};
-  // A record that is none has an answer, too.
+  // An invalid record gets an answer as well.
   etc::Json records = etc::read_json_file(scene.records);
   REQUIRE(records.size() > 4);
   records[3].erase("question");
@@ -117,7 +117,7 @@ TEST_CASE("every form of raw input and of its output has the bytes of one proces
   scene.small.run(scene.predict(scene.records, {"--output", output}));
   scene.check_equal(sizes, {"eval", "--task", "hotpotqa", "--predictions", output, "--gold", scene.records, "--json"});
 
-  // One bad record: its answer, exit code 1 in any number of processes.
+  // With one bad record, its answer and exit code 1 are the same for any number of processes.
   const Words answers = joined({program().value()}, scene.predict(broken, {"--answers", folder + "/a.jsonl"}));
   std::string one;
   for (const int size : {1, 2, 4}) {

@@ -6,7 +6,7 @@ namespace {
 using namespace etc::test;
 namespace fs = std::filesystem;
 
-// Trains in `size` processes; the bits of the run.
+// Trains in `size` processes; returns the error output.
 std::string trained(const fs::path& folder, int size, Words command, const Words& more = {}) {
   command.insert(command.end(), more.begin(), more.end());
   const Result result = run_several(size, command, folder);
@@ -31,9 +31,8 @@ TEST_CASE("weights, moments and metrics are bit-equal for 1, 2 and 4 processes",
     trained(folder.path(), size, training_command(folder.path(), run, "8", "3"), more);
     return bits_of(folder / run);
   };
-  // Residual scores, dropout, bf16 where there is any; four examples in two to four micro-batches: some processes of
-  // four have none, and each of them keeps its part of the moments; two send
-  // gradients in many buckets.
+  // Residual scores, dropout, and bf16 where available. Four examples make two to four micro-batches, so some of four
+  // processes may have none; four processes shard the moments, and two send gradients in many buckets.
   const std::string one = bits(1, {});
   CHECK(bits(2, {"--bucket-bytes", "4000"}) == one);
   CHECK(bits(4, {"--shard-moments"}) == one);
@@ -42,7 +41,7 @@ TEST_CASE("weights, moments and metrics are bit-equal for 1, 2 and 4 processes",
 TEST_CASE("LAMB, checkpointing, batches of one micro-batch and a model without scores are bit-equal as well",
           "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
-  constexpr const char* kScores = "--use-residual-attention";  // alone: without
+  constexpr const char* kScores = "--use-residual-attention";  // alone as a variant: trains without it
   const std::vector<Words> variants = {
       {kScores},
       {"--optimizer", "lamb", "--compute", "fp32", "--grad-checkpointing-period", "1", "--bucket-bytes", "4000"},
@@ -55,7 +54,7 @@ TEST_CASE("LAMB, checkpointing, batches of one micro-batch and a model without s
     std::string one;
     for (const int size : {1, 2, 3, 4, 8}) {
       const std::string run = "run" + std::to_string(size);
-      // Options given twice are an error: the variant's take the place of the command's.
+      // Options given twice are an error, so the variant's options replace those of the command.
       Words command = training_command(folder.path(), run, "8", "3");
       for (const std::string& word : variant) {
         const auto found = std::find(command.begin(), command.end(), word);
@@ -76,7 +75,7 @@ TEST_CASE("a run begun by four processes goes on with one, bit for bit", "[tasks
   trained(folder.path(), 1, training_command(folder.path(), "whole", "9", "3"));
   const Words command = training_command(folder.path(), "parts", "9", "3");
   {
-    // Stopped by a signal to one of them.
+    // The run is stopped by a signal to one of the processes.
     Child run(several(4, with(command, {"--shard-moments"})), folder / "stopped");
     const std::vector<pid_t> ranks = processes_of(run.pid(), 4);
     REQUIRE(ranks.size() == 4);
@@ -85,7 +84,7 @@ TEST_CASE("a run begun by four processes goes on with one, bit for bit", "[tasks
     const int code = run.wait();
     const std::string said = etc::read_file(folder / "stopped.err");
     INFO(said);
-    // It may have come to its end before.
+    // It may have finished before the signal.
     CHECK((code == 0 || said.find("SIGTERM: stopped at step") != std::string::npos));
   }
   trained(folder.path(), 1, command);
@@ -159,7 +158,8 @@ TEST_CASE("streams with memory move from process to process, and a run begun by 
   const auto run = [&](int size, const Words& words) { return trained(folder.path(), size, with({program}, words)); };
   run(1, {"sample", "--task", "lm", "--records", "60", "--distance", "12", "--output", here + "/s"});
   for (const std::string split : {"train", "dev"}) {
-    // Texts of 15 to 21 characters: segments of 8 and fewer, so that micro-batches have now two examples, now more.
+    // Texts of 15 to 21 characters: segments of 8 and fewer, so that some micro-batches have two examples and others
+    // more.
     run(1, {"prepare", "--task", "lm", "--split", split, "--input", here + "/s/" + split + ".txt", "--vocab",
             here + "/s/vocab.chars", "--text-ends", "lines", "--segment-length", "8", "--output",
             here + "/" + split + ".h5"});
@@ -192,7 +192,7 @@ TEST_CASE("streams with memory move from process to process, and a run begun by 
   run(1, with(training("one"), {"8"}));
   run(3, with(training("three"), {"8"}));
   CHECK(bits_of(folder / "three") == bits_of(folder / "one"));
-  // Four steps by three processes, three by one, one by two.
+  // Four steps by three processes, then three by one process, then one by two.
   run(3, with(training("parts"), {"4", "--schedule", "inverse_sqrt", "--warmup-steps", "2"}));
   run(1, with(training("parts"), {"7", "--schedule", "inverse_sqrt", "--warmup-steps", "2"}));
   run(2, with(training("parts"), {"8", "--schedule", "inverse_sqrt", "--warmup-steps", "2"}));

@@ -15,7 +15,7 @@ TEST_CASE("an output layer has its logits and gradients, alone and on first rows
   parameters.initialize(3);
   REQUIRE(parameters.at("answer_span_output_weights").shape == std::vector<std::int64_t>{2, 5});
   REQUIRE(parameters.at("answer_type_output_bias").shape == std::vector<std::int64_t>{3});
-  // Larger weights and a bias, so that differences are seen.
+  // Larger weights and a bias, so that differences are visible.
   for (const auto& parameter : parameters.all()) {
     for (std::int64_t i = 0; i < parameter->value.size(); ++i) {
       parameter->value.data()[i] = 0.3f * static_cast<float>(i % 3) - 0.2f;

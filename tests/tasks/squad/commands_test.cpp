@@ -10,8 +10,8 @@ using test::Words;
 
 namespace {
 
-// The first texts of a generated file as one, with the question of every n-th of them: places are characters of that
-// text.
+// The first texts of a generated file joined into one, with the question of every n-th text; answer positions are
+// characters of the joined text.
 Json joined_texts(const Json& file, std::size_t texts, std::size_t n) {
   std::string context;
   Json questions = Json::array(), paragraphs = Json::array();

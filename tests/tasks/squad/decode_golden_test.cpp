@@ -30,7 +30,7 @@ void add_window(QuestionDecoder& decoder, const Floats& starts, const Floats& en
   decoder.add({top_starts, top_ends, starts[0], ends[0]}, example);
 }
 
-// The windows of a group in order, by the number of their example.
+// The windows of a group in order, indexed by the number of their example.
 struct Windows {
   std::shared_ptr<const data::Tokenizer> tokenizer;
   std::vector<std::vector<data::Example>> examples;
@@ -65,7 +65,7 @@ void require_list(const Json& golden, const std::vector<ListedAnswer>& ours) {
   }
 }
 
-// The logits of one case, the decoder of one of its questions.
+// The logits of one case, and a decoder for each of its questions.
 class Case {
  public:
   Case(const test::GoldenFile& file, const std::string& name, const Windows& windows)
@@ -110,7 +110,7 @@ class Case {
 };
 
 std::int64_t compare_version_1(const Case& one, const Json& golden) {
-  std::map<std::string, DecodedQuestion> last;  // of equal ids the later result stands
+  std::map<std::string, DecodedQuestion> last;  // for equal ids the later result counts
   const std::size_t rows =
       one.for_each(false, 0, [&](std::int64_t, const std::string& id, const DecodedQuestion& d) { last[id] = d; });
   REQUIRE(rows == one.rows());

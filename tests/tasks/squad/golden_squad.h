@@ -1,4 +1,4 @@
-// Golden SQuAD features: their groups, the records they were made of, and the settings.
+// Golden SQuAD features: their groups, the records they were made from, and the settings.
 #pragma once
 
 #include <filesystem>

@@ -17,9 +17,9 @@ using namespace etc::squad;
 
 namespace {
 
-// What the best threshold gains, by its definition instead of a running sum: for every threshold, and for the one below
-// all odds, the scores of the answerable questions up to it and one for each unanswerable one, predicted or not, that
-// is not given a text. Percent of the questions with a prediction.
+// The score at the best threshold, by its definition instead of a running sum. For every threshold, and for one below
+// all odds, it adds the scores of the answerable questions whose odds are not above it, and one for each unanswerable
+// question, predicted or not, that gets no text. In percent of the questions with a prediction.
 double best_by_definition(const PredictionMap& predictions, const std::vector<GoldQuestion>& gold,
                           const NullOdds& odds) {
   std::vector<double> thresholds = {-std::numeric_limits<double>::infinity()};
@@ -149,7 +149,7 @@ TEST_CASE("unanswerable questions without a prediction count for the best thresh
   const auto metrics_of = [&](const PredictionMap& predictions) {
     return evaluate_with_odds(predictions, gold, odds, 1).at("metrics");
   };
-  // All four: 2 unanswerable, + 1 for a, + 1 for d, of 4.
+  // All four predicted: 2 unanswerable, + 1 for a, + 1 for d, of 4.
   CHECK(metrics_of({{"a", "x"}, {"b", "q"}, {"c", ""}, {"d", "y"}}).at("best_exact") == 100.0);
   // b is missing: still 2 + 1 + 1, of 3.
   const Json metrics = metrics_of({{"a", "x"}, {"c", ""}, {"d", "y"}});
@@ -158,7 +158,7 @@ TEST_CASE("unanswerable questions without a prediction count for the best thresh
   CHECK(metrics.at("exact") == 100.0);
   CHECK(metrics.at("total") == 3);
   CHECK(metrics.at("NoAns_total") == 1);
-  // d is missing, which has an answer: 2 + 1, of 3.
+  // d, which has an answer, is missing: 2 + 1, of 3.
   CHECK(metrics_of({{"a", "x"}, {"b", "q"}, {"c", ""}}).at("best_exact") == 100.0);
 }
 
@@ -169,13 +169,13 @@ TEST_CASE("best thresholds of published predictions are what their definition sa
   const PredictionMap all = read_predictions(*data / "golden" / "squad2_pred_bert_single.json");
   std::vector<GoldQuestion> gold = read_gold({*data / "squad" / "squad_v2.0_dev_5_articles.json"}).questions;
   gold.resize(400);
-  for (const std::uint64_t period : {0, 7, 3}) {  // every so many-th prediction is missing; 0: none
+  for (const std::uint64_t period : {0, 7, 3}) {  // every period-th prediction is missing; 0: none
     CAPTURE(period);
     PredictionMap predictions;
     NullOdds odds;
     for (std::size_t i = 0; i < gold.size(); ++i) {
       if (period > 0 && i % period == 0) continue;
-      // Odds that know something and are all different.
+      // Odds that are informative and all different.
       predictions[gold[i].id] = all.at(gold[i].id).empty() ? "The text" : all.at(gold[i].id);
       odds[gold[i].id] = (all.at(gold[i].id).empty() ? 3.0 : -3.0) + static_cast<double>(i * 7919 % 10007) / 1000;
     }

@@ -1,4 +1,4 @@
-// Damaged SQuAD files: a fault with a place, or windows that the feed takes.
+// Damaged SQuAD files give a fault with a place, or windows that the feed accepts.
 #include "etc_core/nn/etc_config.h"
 #include "tasks/squad/feed.h"
 #include "tests/support/small_config.h"

@@ -1,4 +1,4 @@
-// Prediction, odds and gold files: what is read, what is refused, and damaged ones.
+// Prediction, odds and gold files: what is read, what is refused, and damaged files.
 #include "tasks/squad/prediction_file.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A pass over windows: merged into questions, written, scored.
+// A pass over windows, which are merged into questions, written and scored.
 #include "tasks/squad/predictions.h"
 
 #include <cmath>

@@ -82,7 +82,7 @@ class GoldenWindows {
   std::vector<std::string> tokens_;
 };
 
-// The kept examples of a group: which record, and its words.
+// The kept examples of a group: their records and words.
 struct GoldenExamples {
   Numbers records, words_row;
   std::vector<std::string> ids, words;
@@ -97,7 +97,7 @@ struct GoldenExamples {
   }
 };
 
-// The words that a window keeps are those of the text at their place.
+// Checks that the words stored with a window are the words of the text at their position.
 void require_words(const std::string& all_words, const data::Example& ours) {
   std::vector<std::string> all(1);
   for (const char c : all_words) {
@@ -189,7 +189,7 @@ TEST_CASE("records on which the published preparation stops are refused", "[squa
       write_file_atomically(folder / "stop.json", stop.dump());
       for (const auto& record : test::read_raw_records(folder / "stop.json", data::RecordLayout::questions)) {
         const prepare::Converted converted = preparation.convert(record);
-        // A question that does not say whether it is impossible is one that is not.
+        // A question without the flag that it is impossible counts as possible.
         CHECK(converted.faults.rejected() == (stop.at("name") != "flag-missing-v2"));
       }
     }

@@ -1,4 +1,4 @@
-// What becomes of questions, good and bad.
+// Preparation of valid and invalid questions.
 #include "tasks/squad/prepare.h"
 
 #include <limits>
@@ -94,7 +94,7 @@ TEST_CASE("answers that cannot be trained on are told apart", "[squad]") {
   PrepareConfig first = small_squad_config();
   first.first_answer = true;
   CHECK(faults(two, first).empty());
-  // Nobody looks for answers where nobody trains.
+  // Answers are checked only for training.
   PrepareConfig evaluation = small_squad_config();
   evaluation.is_training = false;
   for (const Json& question : {small_question("a b c", "c", 0), small_question("a b", "b", 9), two}) {

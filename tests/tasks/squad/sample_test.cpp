@@ -1,4 +1,4 @@
-// Generated SQuAD questions: what they ask, their equal bytes, what is refused.
+// Generated SQuAD questions: what they ask, equal bytes for equal seeds, refused options.
 #include "data/sample/squad_sample.h"
 
 #include <set>

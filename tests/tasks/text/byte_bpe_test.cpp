@@ -1,4 +1,4 @@
-// Preparations with a byte-level vocabulary: words behind a blank, RoBERTa's special pieces, spans that are the answers.
+// Preparations with a byte-level vocabulary: words after a blank, RoBERTa's special pieces, spans that are the answers.
 #include "data/text/byte_bpe.h"
 
 #include "etc_core/base/json.h"
@@ -65,7 +65,7 @@ TEST_CASE("answers are found in byte-level pieces and read back from them", "[ta
   };
   CHECK(answer("caf\u00E9") == "caf\u00E9");
   CHECK(answer("In") == "In");
-  CHECK(answer("inner") == "(inner)");  // behind a bracket its pieces are others
+  CHECK(answer("inner") == "(inner)");  // after a bracket it has other pieces
   CHECK(answer("there.") == "there.");
   CHECK(text::answer_in_words(*tokenizer, {"\u00A9"}, "caf\u00E9") == "caf\u00E9");  // half of a character
 }

@@ -18,7 +18,7 @@ namespace {
 
 using Spans = std::vector<TokenSpan>;
 
-// A WordPiece vocabulary of these pieces behind [UNK].
+// A WordPiece vocabulary of these pieces after [UNK].
 std::unique_ptr<data::Tokenizer> wordpiece(const std::string& lines) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "vocab.txt", "[UNK]\n" + lines);

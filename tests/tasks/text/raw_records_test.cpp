@@ -1,4 +1,4 @@
-// Reading records one by one, and what is said about files that cannot be read.
+// Reading records one by one, and the error messages for files that cannot be read.
 #include "tasks/text/raw_records.h"
 
 #include "etc_core/base/error.h"

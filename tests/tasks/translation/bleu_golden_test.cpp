@@ -1,4 +1,4 @@
-// BLEU against sacreBLEU's own numbers: every set and option of group `bleu`, its published test cases, and outputs of
+// BLEU against the numbers of sacreBLEU: every set and option of group `bleu`, its published test cases, and outputs of
 // WMT'17.
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 using namespace etc::translation;
 using Lines = std::vector<std::string>;
 
-constexpr double kTolerance = 1e-6;  // percent; the files' own promise
+constexpr double kTolerance = 1e-6;  // percent; the accuracy stated by the files
 
 BleuOptions options_of(const std::string& name) {
   BleuOptions options;
@@ -30,7 +30,7 @@ BleuOptions options_of(const std::string& name) {
   return options;
 }
 
-// By sacreBLEU's name.
+// The smoothing with this name in sacreBLEU.
 Smoothing smoothing_of(const std::string& name) {
   static const std::map<std::string, Smoothing> kSmoothings{{"exp", Smoothing::exponential},
                                                             {"floor", Smoothing::floor},

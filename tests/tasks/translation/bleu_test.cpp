@@ -15,7 +15,7 @@ namespace {
 using namespace etc::translation;
 using Lines = std::vector<std::string>;
 
-// Sentences of a few words, a share `noise` (in tenths) of which is another word than in `noise` 0.
+// Sentences of a few words, in which about `noise` tenths of the words differ from those with `noise` 0.
 Lines sentences(std::int64_t count, std::uint64_t noise, std::uint64_t seed) {
   Lines lines;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("a system compared with itself never differs", "[translation]") {
   const PairedBootstrap result = same.compare({100, 1});
   CHECK(result.mean_difference == 0);
   CHECK(result.wins == 0);
-  CHECK(result.p_value == Approx(1.0 / 101));  // as sacreBLEU has it: no resample departs by more than 0
+  CHECK(result.p_value == Approx(1.0 / 101));  // as in sacreBLEU: no resample differs by more than 0
 }
 
 TEST_CASE("resamples are equal for any number of threads and differ by seed", "[translation]") {

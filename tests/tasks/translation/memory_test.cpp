@@ -13,7 +13,7 @@ using Scene = test::CommandScene;
 using Catch::Contains;
 using test::Words;
 
-// The megabytes behind `what` in a text: "what 61.3 MB: …".
+// The megabytes after `what` in a text: "what 61.3 MB: …".
 double told(const std::string& text, const std::string& what) {
   const std::size_t at = text.find(what + " ");
   REQUIRE(at != std::string::npos);
@@ -57,7 +57,7 @@ struct Trained : Scene {
     log = result.err;
   }
 
-  // All of dev.source, every translation of 100 words.
+  // Translates all of dev.source into translations of 100 words each.
   test::Result translate(const Words& more) const {
     Words words = {"translate", "--model", path("run"), "--input", path("s/dev.source"), "--max-len-b", "100",
                    "--min-len", "100",     "--threads", "1",       "--batch-tokens",     "2048"};

@@ -40,7 +40,7 @@ struct Scene {
   prepare::Counts counts;
 
   Scene() { write("v.bpe", kVocab); }
-  // Without a sync, which costs more than the rest.
+  // Without fsync, which takes longer than the rest.
   void write(const std::string& name, const std::string& bytes) const {
     std::ofstream(folder / name, std::ios::binary) << bytes;
   }
@@ -61,7 +61,7 @@ struct Scene {
     counts = prepare::run(*preparation, options);
   }
 
-  // The pair of these texts.
+  // Prepares this pair of texts.
   void run_texts(const std::string& source, const std::string& target) {
     write("s", source);
     write("t", target);
@@ -134,7 +134,7 @@ TEST_CASE("a stopped preparation goes on behind its finished pairs of files, to 
   CHECK(scene.counts.summary() == counts);
   CHECK(text(scene.examples().back(), "id") == "4");
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.parts"));
-  // What was kept is used; another target is another part.
+  // The part that was kept is used; with a changed target it is not.
   const auto said = [&](const std::string& name) {
     log::also_to_file(scene.folder / name);
     run();
@@ -349,8 +349,8 @@ TEST_CASE("learning says what it cannot do", "[translation]") {
 
 // ---- Damaged input. ----
 
-// Damaged copies of either side, plain and packed: every pair that can be read gives an example or a fault; of some
-// mutants the whole run is made, which ends in an Error or in a data set whose counts add up.
+// Damaged copies of either side, plain and compressed. Every pair that can be read gives an example or a fault. Some
+// mutants go through the whole run, which ends in an Error or in a data set whose counts add up.
 class Mutants {
  public:
   Mutants() {

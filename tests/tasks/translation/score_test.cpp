@@ -1,4 +1,4 @@
-// Files of translations scored: keys, several references, the papers' forms, a baseline, and what is wrong with files.
+// Files of translations scored: keys, several references, the papers' forms, a baseline, and faults of files.
 #include "tasks/translation/score.h"
 
 #include "etc_core/base/error.h"

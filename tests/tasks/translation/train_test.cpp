@@ -76,7 +76,7 @@ std::vector<double> values(const Scene& scene, const std::string& run, const std
   return found;
 }
 
-// In int8 an evaluation says of the translations made in int8 what their search said: of every piece the same log2 p.
+// An int8 evaluation of the translations made in int8 gives the mean log2 p per piece that their search gave.
 void check_rounded(const Scene& scene) {
   const std::string source = scene.path("s/dev.source"), target = scene.path("int8.target");
   scene.run({"translate", "--model", scene.path("run"), "--input", source, "--output", target, "--n-best-output",
@@ -100,7 +100,7 @@ void check_rounded(const Scene& scene) {
   CHECK(bits("fp32") != Approx(found).epsilon(1e-4));
 }
 
-// Takes out of a run's folder what runs did not write before batches were counted in tokens.
+// Removes from a run's folder what older runs, before batches counted in tokens, did not write.
 void make_older(const std::string& run) {
   const auto without = [](Json json) {
     for (const char* key : {"tokens_per_batch", "padded_batches"}) REQUIRE(json.at("training").erase(key) == 1);
@@ -139,7 +139,7 @@ TEST_CASE("a run of before batches were counted in tokens goes on as if it had s
   CHECK(other.code == 1);
   CHECK_THAT(other.err, Contains("training.tokens_per_batch: the run was started with 0, now it is 300"));
   scene.run({"train", "--resume", scene.path("older")});
-  scene.run(training(scene, "again", more));  // and by the command that began it
+  scene.run(training(scene, "again", more));  // and with the command that started it
   const std::string expected = read_file(scene.path("run/last/model.safetensors"));
   CHECK(read_file(scene.path("older/last/model.safetensors")) == expected);
   CHECK(read_file(scene.path("again/last/model.safetensors")) == expected);
@@ -166,7 +166,7 @@ TEST_CASE("an encoder-decoder learns generated pairs and translates what it was 
   const std::string translated =
       scene.run({"translate", "--model", scene.path("run"), "--input", "-", "--output", "-"}, text);
   CHECK(lines(translated) == lines(text));
-  CHECK(translated.size() > 2 * static_cast<std::size_t>(lines(text)));  // not empty lines alone
+  CHECK(translated.size() > 2 * static_cast<std::size_t>(lines(text)));  // not only empty lines
   CHECK_THAT(scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("dev.h5")}), Contains("perplexity"));
   check_rounded(scene);
   const test::Result predicted =
@@ -219,7 +219,7 @@ TEST_CASE("batches by tokens are resumed with the same bits, weights of epochs a
                               std::to_string(epochs.size())));
   CHECK(read_file(kept.back() + "/model.safetensors") == read_file(scene.path("run/last/model.safetensors")));
   scene.run({"convert", "--average", kept[0], kept[1], "--output", scene.path("mean")});
-  // A run that was killed on its way.
+  // A run that is killed part-way and resumed.
   Words command = training(scene, "killed", more);
   command.insert(command.end(), {"--save-every", "1"});
   command.insert(command.begin(), test::program().value());

@@ -84,7 +84,7 @@ TEST_CASE("every line is translated as by the model's search, and the number of 
   std::string best;
   for (const auto& found : expected) best += best_of(found) + "\n";
   REQUIRE(std::count(best.begin(), best.end(), '\n') == 9);
-  REQUIRE(best_of(expected[0]) != best_of(expected[7]));  // a source says something
+  REQUIRE(best_of(expected[0]) != best_of(expected[7]));  // the source makes a difference
 
   const Words command = {"translate",        "--model", scene.path("model"), "--beam", "3",
                          "--length-penalty", "1",       "--max-len-b",       "9",      "--input"};
@@ -201,7 +201,7 @@ TEST_CASE("models and lines that cannot be translated are refused by name", "[tr
       scene.try_run({"translate", "--model", folder, "--input", "-", "--output", "-", "--beam", "20"}, "a b\n");
   CHECK(wide.code == 0);
   CHECK_THAT(wide.err, Contains("beam 20 is reduced to 12: the vocabulary has 13 tokens"));
-  // What the vocabulary lacks is translated as <unk>, and its share is told.
+  // Words outside the vocabulary are translated as <unk>, and their share is reported.
   const test::Result lacks =
       scene.try_run({"translate", "--model", folder, "--input", "-", "--output", "-"}, "a zz b qq\na b c a\n");
   CHECK(lacks.code == 0);

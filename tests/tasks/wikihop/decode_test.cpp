@@ -19,7 +19,7 @@ namespace {
 using etc::test::GoldenFile;
 using etc::wikihop::candidate_losses;
 
-// One example's loss; counted empty: all positions.
+// One example's loss; empty candidates: all positions.
 double loss_of(std::vector<float> logits, std::int32_t label, double smoothing,
                std::vector<std::uint8_t> candidates = {}, std::vector<float>* dlogits = nullptr) {
   const std::vector<std::int64_t> offsets = {0, static_cast<std::int64_t>(logits.size())};
@@ -70,7 +70,7 @@ TEST_CASE("losses, choices and accuracies equal the reference's", "[tasks][golde
     const auto smooth_losses = file.read<double>("loss_label_smoothing_0.1").values;
     const std::int64_t n = logits.shape[0], G = logits.shape[1];
 
-    // Every position counts, candidates are those the reference left unmasked.
+    // Every position counts; the candidates are those that the reference left unmasked.
     std::vector<std::int64_t> offsets;
     for (std::int64_t i = 0; i <= n; ++i) offsets.push_back(i * G);
     std::vector<std::uint8_t> candidates;
@@ -78,7 +78,7 @@ TEST_CASE("losses, choices and accuracies equal the reference's", "[tasks][golde
     const std::vector<std::uint8_t> all(candidates.size(), 1);
     const auto plain = candidate_losses({offsets, masked.values.data(), all, candidates, labels, 0, 1, nullptr});
     const auto smooth = candidate_losses({offsets, masked.values.data(), all, candidates, labels, 0.1, 1, nullptr});
-    // What training does: the raw logits, candidates counted alone.
+    // As in training: raw logits, and only candidates count.
     const auto ours = candidate_losses({offsets, logits.values.data(), candidates, candidates, labels, 0, 1, nullptr});
 
     etc::wikihop::Accuracy accuracy, without_filler;

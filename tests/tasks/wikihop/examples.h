@@ -15,8 +15,8 @@ namespace etc::test {
 // The ordinal is also in its id, "worked_<ordinal>".
 data::LoadedExample worked_example(std::int64_t ordinal);
 
-// A question whose answer can be read off: four candidates, and a document whose one sentence names the answer, linked
-// to its candidate, among filler tokens. A pure function of the ordinal; lengths differ from one to the next.
+// A question whose answer is stated in the text: four candidates, and a document whose one sentence names the answer,
+// linked to its candidate, among filler tokens. A pure function of the ordinal; lengths differ from one to the next.
 data::LoadedExample readable_example(std::int64_t ordinal);
 
 // Prepared data of the readable examples first … first+count-1, labelled, with a vocabulary of that name.

@@ -1,4 +1,4 @@
-// What is said about bad records and files, and the worked examples: truncation, mentions, layout.
+// Faults of bad records and files, and the worked examples of truncation, mentions and layout.
 #include <algorithm>
 
 #include "etc_core/base/error.h"
@@ -52,7 +52,7 @@ const Numbers& numbers(const prepare::Converted& result, const char* feature) {
   return std::get<Numbers>(result.examples[0].at(feature));
 }
 
-// A whole file through the run, in process.
+// Prepares a whole file within this process.
 struct Prepared {
   test::TemporaryFolder folder;
   prepare::Counts counts;
@@ -325,7 +325,7 @@ TEST_CASE("what makes a file unreadable has its code and place, and the records 
     CAPTURE(message);
     CHECK(message.starts_with("byte "));
     CHECK(message.find("line 1, column") == (c.text == " \n" ? std::string::npos : message.find("line")));
-    // A literal that is none is found at its first letter or behind what could have been one.
+    // An invalid literal is reported at its first letter or after its longest valid prefix.
     CHECK(row.at("byte_offset").get<std::int64_t>() >= c.byte_offset);
     CHECK(row.at("byte_offset").get<std::int64_t>() <= c.byte_offset + 2);
   }
@@ -409,7 +409,7 @@ TEST_CASE("capitals hide mentions from a cased SentencePiece vocabulary in the r
   const auto tokenizer = data::load_tokenizer(folder / "cased.model");
   CHECK(links(*tokenizer, {"norway"}, "Norway is norway.", Parity::reference) == Numbers{-1, -1, 0, -1});
   CHECK(links(*tokenizer, {"norway"}, "Norway is norway.", Parity::repaired) == Numbers{0, -1, 0, -1});
-  // Glued to punctuation, and letter by letter; but not inside a word.
+  // When repaired, mentions next to punctuation or split into letters are found, too, but not inside a word.
   CHECK(links(*tokenizer, {"norway"}, "(norway", Parity::reference) == Numbers(8, -1));
   CHECK(links(*tokenizer, {"norway"}, "(norway", Parity::repaired) == Numbers{-1, -1, 0, 0, 0, 0, 0, 0});
   CHECK(links(*tokenizer, {"way"}, "norway", Parity::repaired) == Numbers{-1});
@@ -457,7 +457,7 @@ TEST_CASE("a mention of letters neither begins behind a letter of several bytes 
   };
   const std::string oslo = "\u2581oslo";
   CHECK(found(tokens({oslo}), tokens({"\u2581\u00E9", "oslo"})) == Numbers{-1, -1});
-  CHECK(found(tokens({oslo}), tokens({"\u2581\u2013", "oslo"})) == Numbers{-1, 0});  // behind a dash
+  CHECK(found(tokens({oslo}), tokens({"\u2581\u2013", "oslo"})) == Numbers{-1, 0});  // after a dash
   CHECK(found(tokens({oslo, oslo}), tokens({oslo, oslo, oslo})) == Numbers{0, 0, 0});
 }
 

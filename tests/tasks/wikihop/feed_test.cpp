@@ -39,7 +39,7 @@ Case read_case(const GoldenFile& file, const std::string& group, const std::stri
     if (name == "example_id" || name == "query" || name == "ground_truth_answer" || name == "candidates") continue;
     Numbers row = file.read_ragged<std::int64_t>(group + "/features/" + name)[i];
     row.resize(static_cast<std::size_t>(name.starts_with("global") ? c.derived.G
-                                                                   : c.derived.L));  // padding is not ours to keep
+                                                                   : c.derived.L));  // the golden padding is cut off
     features[name] = row;
   }
   features["id"] = file.read_strings(group + "/id")[i];
@@ -132,7 +132,7 @@ TEST_CASE("without global attention a global token reads its own tokens and noth
   const int m = kMasked;
   const std::vector<int> own[9] = {
       {0}, {1, 2}, {3}, {4}, {5, 6, 7, 8, 9}, {5, 6, 7}, {8, 9}, {10, 11, 12, 13}, {10, 11, 12, 13}};
-  for (const bool hard_g2l : {false, true}) {  // nobody is exempt, whatever the model and the task say
+  for (const bool hard_g2l : {false, true}) {  // no token is exempt, whatever the model and the task are set to
     for (const bool flat : {false, true}) {
       CAPTURE(hard_g2l, flat);
       model.use_hard_g2l_mask = hard_g2l;
@@ -145,7 +145,7 @@ TEST_CASE("without global attention a global token reads its own tokens and noth
       CHECK(std::all_of(without.labels.l2g.begin(), without.labels.l2g.end(), [&](int label) { return label == m; }));
       for (int g = 0; g < 9; ++g) {
         for (int h = 0; h < 9; ++h) CHECK(int{without.labels.g2g[9 * g + h]} == (g == h ? 0 : m));
-        // In one sequence there are no documents: their two global tokens own nothing.
+        // With flat_sequence there are no documents, so their two global tokens own no long tokens.
         const bool document = g == 4 || g == 7;
         for (int i = 0; i < 14; ++i) {
           const bool owns = std::count(own[g].begin(), own[g].end(), i) > 0 && !(flat && document);

@@ -58,7 +58,7 @@ struct Group {
   }
 };
 
-// The golden array holds the reference's padding behind the real length.
+// The golden array has the reference's padding after the real length.
 void require_padded(const Numbers& golden, const Numbers& ours, std::int64_t padding) {
   REQUIRE(ours.size() <= golden.size());
   Numbers padded = ours;
@@ -126,7 +126,7 @@ std::vector<std::string> reject_codes(const prepare::Converted& converted) {
   return codes;
 }
 
-// Our codes for records on which the reference stops, by what it says.
+// Whether our codes match the reason for which the reference stops on a record.
 bool explains(const std::vector<std::string>& codes, const std::string& reason) {
   const auto has = [&](const char* code) { return std::find(codes.begin(), codes.end(), code) != codes.end(); };
   if (reason.starts_with("global overflow")) return has("global_overflow");
@@ -174,7 +174,7 @@ void compare_group(const Group& group, const std::map<std::string, std::vector<d
     golden.require_equal(i, record, truncation,
                          lay_out(record, tokens, truncation.kept, group.config, group.sentencepiece()));
 
-    // The whole conversion says the same, but that we reject records without documents or query.
+    // The whole conversion gives the same result, except that we reject records without documents or query.
     const prepare::Converted converted = preparation.convert(raw);
     const auto codes = reject_codes(converted);
     if (raw.value["supports"].empty() || tokens.query.ids.empty()) {

@@ -1,4 +1,4 @@
-// `etc prepare` on inputs that stop in the middle, and on streams: what the data set says of it.
+// `etc prepare` on truncated inputs and on streams, and how the data set records this.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -178,7 +178,7 @@ TEST_CASE("a stream may follow files, and one that stops early is incomplete", "
   CHECK(cut.code == 2);
   REQUIRE(missing_in(scene).size() == 1);
   CHECK(missing_in(scene)[0].name == "standard input");
-  // What stands behind a fault is hashed as well.
+  // Bytes after a fault are hashed as well.
   const std::string bad = array_of_small_records(0, 2) + "trailing" + std::string(3 << 20, ' ');
   scene.write("bad.json", bad);
   CHECK(piped(scene, "cat '" + scene.at("bad.json") + "'", scene.arguments({"--input", "-"})).code == 2);

@@ -13,7 +13,7 @@ TEST_CASE("a full disk is an error that leaves nothing behind", "[wikihop]") {
   scene.write("in.json", array_of_small_records(0, 2000, 600));
   scene.write("small.json", array_of_small_records(5000, 10));
   const auto limited = [&](const Words& extra) {
-    // A write beyond the limit fails with EFBIG instead of ending the program.
+    // A write beyond the limit fails with EFBIG instead of killing the program.
     Words command = {"/bin/sh", "-c", "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\"", *program()};
     const Words rest = scene.arguments(extra);
     command.insert(command.end(), rest.begin(), rest.end());

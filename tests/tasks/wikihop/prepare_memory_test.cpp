@@ -1,4 +1,4 @@
-// `etc prepare` without enough memory for a record: the run ends and says so, and no record is blamed.
+// `etc prepare` without enough memory for a record: the run ends with this error, and no record is reported as faulty.
 #include "tests/tasks/wikihop/prepare_scene.h"
 
 using namespace etc;

@@ -1,4 +1,5 @@
-// Damaged raw files and odd values in every place: a fault with a place and a message, or examples a data set takes.
+// Damaged raw files and odd values anywhere in a record give a fault with a place and a message, or examples that a
+// data set accepts.
 #include "tests/tasks/raw_mutants.h"
 #include "tests/tasks/wikihop/small_records.h"
 
@@ -6,7 +7,7 @@ using namespace etc;
 
 namespace {
 
-// Three records with everything a file may hold: unknown keys, escapes, white space, equal candidates.
+// Three records with everything that a file may contain: unknown keys, escapes, white space, equal candidates.
 std::string base_text() {
   Json odd = test::small_record(2);
   odd["annotations"] = {{"follows", "single"}};

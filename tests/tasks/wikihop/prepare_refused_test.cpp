@@ -21,7 +21,7 @@ TEST_CASE("paths that cannot be meant are refused before anything is written", "
   check_refused(scene, {"--output", scene.at("link.json")}, 2, {"expected another file than the input"});
   check_refused(scene, {"--output", "/proc/none/out.h5"}, 1, {"/proc/none/out.h5"});
   check_refused(scene, {"--output", scene.at("")}, 2, {"--output", "expected a file, got a folder"});
-  check_refused(scene, {"--output", "/sys/out.h5"}, 1, {"/sys/out.h5", "cannot create"});  // nobody may write there
+  check_refused(scene, {"--output", "/sys/out.h5"}, 1, {"/sys/out.h5", "cannot create"});  // not writable by any user
   check_refused(scene, {"--report", "/proc/none/report"}, 1, {"/proc/none/report"});
   check_refused(scene, {"--vocab", scene.at("none.txt")}, 2, {"--vocab " + scene.at("none.txt") + ": no such file"});
   check_refused(scene, {"--output", "-"}, 2,
@@ -79,7 +79,7 @@ TEST_CASE("vocabularies that do not go with the task are refused up front", "[wi
   scene.write("small.model", small_sentencepiece_model());
   check_refused(scene, {"--vocab", scene.at("small.model"), "--tokenizer", "wordpiece"}, 2,
                 {"tokenizer", "sentencepiece"});
-  // A cased SentencePiece model is what the large models have: accepted, with or without the WordPiece setting.
+  // A cased SentencePiece model, as the large models have, is accepted with either value of the WordPiece setting.
   for (const char* lower : {"true", "false"}) {
     const Result result = scene.prepare({"--vocab", scene.at("small.model"), "--do-lower-case", lower});
     CAPTURE(result.err);
@@ -100,7 +100,7 @@ TEST_CASE("a configuration file and options give the same settings, options firs
   scene.write("config.json", R"({"long_seq_len": 7, "parity": "reference"})");
   CHECK(scene.prepare({"--config", scene.at("config.json"), "--long-seq-len", "9"}).code == 0);
   CHECK(scene.bytes("out.h5") == by_options);
-  scene.write("config.json", json_line(stored));  // what a data set holds can be given back
+  scene.write("config.json", json_line(stored));  // the stored settings of a data set are accepted
   CHECK(scene.prepare({"--config", scene.at("config.json")}).code == 0);
   CHECK(scene.bytes("out.h5") == by_options);
   CHECK(scene.bytes("out.h5.rejects.jsonl").empty());

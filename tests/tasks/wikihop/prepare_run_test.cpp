@@ -92,7 +92,7 @@ TEST_CASE("files that cannot be read to their end keep what stands before and en
       {"[" + good + "] trailing", {"1 records before", "nothing behind the array"}},
       {"[" + good + ", {\"id\": \"", {"1 records before", "the file ends"}},
       {packed.substr(0, packed.size() / 2), {"gzip", "ends early"}},
-      {packed.substr(0, packed.size() / 2) + std::string(100, '\xAA'), {}},  // unpacks to nonsense first
+      {packed.substr(0, packed.size() / 2) + std::string(100, '\xAA'), {}},  // decompresses to garbage first
   };
   for (const Case& c : cases) {
     const Result result = scene.prepare_text(c.text, 2);
@@ -185,7 +185,7 @@ TEST_CASE("a killed preparation of several files goes on where it was and gives 
     Words command = scene.arguments(inputs);
     command.insert(command.begin(), *program());
     Child child(command, scene.at(log));
-    // After the kill the first file is finished already: wait until the program says that it has seen that.
+    // After the kill the first file is finished already: wait until the program reports this.
     const auto under_way = [&] {
       if (signal == SIGKILL) return finished_parts() == 1;
       return scene.exists(log + ".err") && has(scene.bytes(log + ".err"), "a.json is finished");
@@ -197,7 +197,7 @@ TEST_CASE("a killed preparation of several files goes on where it was and gives 
     CHECK(code == (signal == SIGKILL ? 128 + SIGKILL : 1));
     if (signal != SIGKILL) CHECK(has(scene.bytes(log + ".err"), "the same command goes on from there"));
     CHECK(finished_parts() == 1);
-    CHECK(scene.written() == Words{"out.h5.parts"});  // neither output nor report half written
+    CHECK(scene.written() == Words{"out.h5.parts"});  // no partially written output or report
   }
   const Result resumed = scene.prepare(inputs);
   CHECK(resumed.code == 1);

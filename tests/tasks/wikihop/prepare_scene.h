@@ -34,7 +34,7 @@ class Scene {
   bool exists(const std::string& name) const { return std::filesystem::exists(at(name)); }
   std::string bytes(const std::string& name) const { return read_file(at(name)); }
 
-  // The command line: defaults for what is not among the extra options.
+  // The command line, with defaults for options that are not in `extra`.
   Words arguments(const Words& extra) const {
     Words all = {"prepare"};
     const Words defaults = {"--task",      "wikihop", "--split",       "train",    "--input",
@@ -58,7 +58,7 @@ class Scene {
     return result;
   }
 
-  // Names in the folder other than the test's own, sorted.
+  // Names in the folder other than the files of the test, sorted.
   Words written() const {
     Words names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {

@@ -1,4 +1,4 @@
-// Records with long lists, against what a look at every pair of their members says.
+// Records with long lists, against a comparison of every pair of their members.
 #include "tasks/wikihop/record.h"
 
 #include <algorithm>

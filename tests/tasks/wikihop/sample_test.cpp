@@ -77,7 +77,8 @@ TEST_CASE("equal seeds give equal sample files, other seeds others", "[wikihop][
   const Json train = read_json_file(folder / "a" / "train.json"), dev = read_json_file(folder / "a" / "dev.json");
   CHECK(train.size() == 30);
   CHECK(dev.size() == 6);
-  // A record is a function of its number: more records leave the first ones as they are, and dev is not train.
+  // A record depends only on its number and split: generating more records does not change the first ones, and dev
+  // differs from train.
   o.seed = 1;
   o.records = 40;
   write_wikihop_sample(o, folder / "d");
@@ -139,13 +140,13 @@ TEST_CASE("the answer is one of different candidates, all mentioned equally ofte
       CHECK(mentions.size() == 1);
       CHECK(*mentions.begin() > 0);
     }
-    CHECK(places.size() == 4);  // the answer's place tells nothing
+    CHECK(places.size() == 4);  // the answer's position gives no hint
   }
 }
 
 TEST_CASE("local attention of any radius and depth carries nothing from the query to a document", "[wikihop][sample]") {
-  // The answer's document is farther from the query than any local window: what the query asks reaches it, and what it
-  // answers reaches the candidates, through global tokens alone. Radius 8 is the demo's; 1000 spans whole examples.
+  // The answer's document is outside the local windows of the query: the question reaches it, and the answer reaches
+  // the candidates, only through global tokens. Radius 8 is that of the demo; 1000 spans whole examples.
   constexpr std::int64_t kQueryType = 3, kSentenceType = 1;  // task-wikihop 2.5
   for (const std::int64_t hops : {1, 2}) {
     const auto examples = prepared(options(hops));
@@ -163,7 +164,7 @@ TEST_CASE("local attention of any radius and depth carries nothing from the quer
         const auto& types = numbers(example, "long_token_type_ids");
         const auto& links = numbers(example, "l2g_linked_ids");
         const std::int64_t label = wikihop::label_id(example.features), length = std::ssize(types), W = 2 * radius + 1;
-        std::vector<std::int64_t> reached;  // whatever local layers, as many as there may be, mix with the query
+        std::vector<std::int64_t> reached;  // positions that any number of local layers mixes with the query
         std::vector<bool> seen(types.size());
         const auto reach = [&](std::int64_t i) {
           if (!seen[static_cast<std::size_t>(i)]) reached.push_back(i);
@@ -225,7 +226,7 @@ TEST_CASE("training records have one to all documents of each kind, the answer's
       continue;
     }
     REQUIRE(with_bridges.size() == 5);
-    // Four lessons, with 0 … 4, 1, 1 … 4 and 4 bridges; in the last one with all facts, else with 1 … 4.
+    // Four lessons, with 0 … 4, 1, 1 … 4 and 4 bridges; records of the last lesson have all facts, others 1 … 4.
     for (std::int64_t count = 1; count <= 3; ++count) CHECK(near(with_facts[count], 75));
     CHECK(near(with_facts[4], 175));
     CHECK(near(with_bridges[0], 20));
@@ -290,7 +291,7 @@ TEST_CASE("one document answers a question of one hop, two linked ones a questio
         continue;
       }
       CHECK(with_subject != with_answer);
-      // The name both share stands in these two documents alone.
+      // The name that both documents share occurs in no other document.
       std::int64_t bridges = 0;
       for (const std::string& word : with_subject[0]) {
         if (!with_answer[0].contains(word)) continue;

@@ -86,7 +86,7 @@ struct GoldenCase {
     return options;
   }
 
-  // Tokens exactly; scores to 1e-9, as the file's README says. Falsified by a factor on its scores.
+  // Compares tokens exactly and scores to 1e-9, as in the file's README; `falsified` is a factor on the scores.
   bool agrees(const std::vector<Hypothesis>& got, double falsified) const {
     const auto tokens = file.read_ragged<std::int64_t>(group + "/tokens");
     const auto positional = file.read_ragged<double>(group + "/positional_scores");
@@ -117,7 +117,7 @@ TEST_CASE("beam search finds the tokens and scores of the published rules", "[go
       CHECK(golden.agrees(found.at(1), 1));
       CHECK_FALSE(golden.agrees(found.at(0), 1.0001));
       SearchOptions other = golden.options();
-      other.tokens.pad = 0;  // another token that never comes
+      other.tokens.pad = 0;  // another token that never occurs
       changed += golden.agrees(beam_search(model, sentences, other).at(0), 1) ? 0 : 1;
       ++cases;
     }
@@ -149,8 +149,8 @@ TEST_CASE("a beam as wide as all prefixes finds the best of all translations", "
       }
     };
     go_on(2, 0);
-    // A beam below the vocabulary: V tokens, of which V - 2 go on, need (V - 2)^2 and more; widen the vocabulary by
-    // tokens that never come.
+    // The beam must be smaller than the vocabulary, but with V tokens, of which V - 2 continue a prefix, it needs
+    // (V - 2)^2 or more places; so the vocabulary is widened by tokens that never occur.
     Rows wide = rows;
     for (auto& row : wide) row.resize(200, -HUGE_VAL);
     wide.resize(200, std::vector<double>(200, -1000));
@@ -166,7 +166,8 @@ TEST_CASE("a beam as wide as all prefixes finds the best of all translations", "
 }
 
 TEST_CASE("of equally probable hypotheses those of the earlier one go on", "[decode]") {
-  // 4 and 5 are equally probable, then 6 and 7 behind 4 and 4 and 5 behind 5: four equal sums for two places.
+  // Tokens 4 and 5 are equally probable, and so are then 6 and 7 after 4, and 4 and 5 after 5: four equal sums for two
+  // places.
   Rows rows(8, std::vector<double>(8, -1000));
   rows[2][4] = rows[2][5] = std::log(0.5);
   rows[4][6] = rows[4][7] = rows[5][4] = rows[5][5] = std::log(0.5);
@@ -201,7 +202,7 @@ TEST_CASE("a beam of one takes the best token each time, and the specification's
     CHECK(found.tokens[s] == previous);
   }
   CHECK(found.tokens.back() == 2);
-  // A sum of -6.2 over 5 tokens or of -7.9 over 8: a chain for each, of tokens with log p of 0 but for the first.
+  // Two chains with a sum of -6.2 over 5 tokens and of -7.9 over 8; every token but the first has a log p of 0.
   Rows chains(20, std::vector<double>(20, -HUGE_VAL));
   chains[2][4] = -6.2;
   chains[2][10] = -7.9;
@@ -237,7 +238,7 @@ TEST_CASE("a prefix is forced, counted, and searched on from; limits end a searc
     CHECK(hypothesis.tokens.back() == 2);
   }
   CHECK(found[2].front().tokens.front() == 8);
-  // Alone, or beside others that end earlier: the same.
+  // A sentence searched alone gives the same as beside others that end earlier.
   const auto alone = beam_search(model, std::span(sentences).subspan(1, 1), options);
   REQUIRE(alone[0].size() == found[1].size());
   for (std::size_t i = 0; i < alone[0].size(); ++i) {
@@ -292,7 +293,7 @@ TEST_CASE("nan among log-probabilities names sentence and step, and an unknown t
                     "beam search: sentence 0, step 1: the model's log-probabilities have nan (token 5)");
 }
 
-// Sources as a search of the model sees them.
+// Encoded sources for a search of the model.
 EncodedSources encoded(test::SmallSeq2Seq& model, const test::Pairs& pairs) {
   Tape tape(Recording::off);
   return {model.decoder, model.encoder.forward(tape, pairs.source, {}).long_states.value(), pairs.source.long_offsets};
@@ -358,7 +359,7 @@ TEST_CASE("scores of a model's search are its log-probabilities of the whole tra
     }
     best.push_back(found[0][0].score);
   }
-  for (std::size_t i = 3; i < best.size(); ++i) CHECK(best[i] != best[2]);  // they are other numbers
+  for (std::size_t i = 3; i < best.size(); ++i) CHECK(best[i] != best[2]);  // int8 and bf16 differ
   CHECK(worst < 5e-6);                                                      // of logits in fp32
   std::printf("beam search: log-probabilities differ by %.1e from those of one pass\n", worst);
 }
@@ -417,7 +418,7 @@ TEST_CASE("an ensemble says the mean of its models' probabilities", "[decode]") 
     tokens.step(start);
     for (std::int64_t i = 0; i < 2; ++i) {
       for (std::int32_t v = 0; v < 13; ++v) all.push_back(std::exp(tokens.log_p(i, v)));
-      // The best ones are those that the numbers themselves have, however many are asked for.
+      // The best tokens are those of the full list of log-probabilities, however many are asked for.
       const std::vector<NextToken> expected = best_of(std::span(all).last(13), 13);
       for (const std::int64_t k : {1, 5, 13}) {
         const std::vector<NextToken> best = tokens.best(i, k);
