@@ -83,7 +83,8 @@ TEST_CASE("a killed process ends all with a message that names it, and the same 
     REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
     CHECK(run.wait() != 0);
     CHECK(all_end(ranks));
-    CHECK_THAT(said_in(folder), Contains("rank 1 of 3 on") && Contains("is gone: its process ended without reporting an error"));
+    CHECK_THAT(said_in(folder),
+               Contains("rank 1 of 3 on") && Contains("is gone: its process ended without reporting an error"));
   }
   const Result rest = run_several(2, command, folder.path());
   INFO(rest.err);
