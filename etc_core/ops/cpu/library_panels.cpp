@@ -42,6 +42,6 @@ void multiply_by_library(const PanelTile& t) {
 
 }  // namespace
 
-const PanelKernel kLibraryPanels{kTileRows, kTileRows, copy_panel, multiply_by_library};
+const PanelKernel kLibraryPanels{kTileRows, kTileRows, 8, copy_panel, multiply_by_library};
 
 }  // namespace etc::ops::cpu

@@ -24,6 +24,8 @@ struct PanelTile {
 struct PanelKernel {
   // Rows of a tile: what the caches favour, and a smaller number for products that would have too few tiles otherwise.
   std::int64_t tile_rows, fewer_rows;
+  // Most tiles of a task that use one step's part of a panel before the next step's part is read.
+  std::int64_t tiles_of_step;
   // Packs the columns of W in `block` (all k rows of W) as multiply() reads them: block.k · block.cols numbers.
   void (*pack)(const PanelBlock& block, float* panel);
   // Runs on the calling thread. The bits of a row of y depend on this row of x and y and on the panel, not on the row's

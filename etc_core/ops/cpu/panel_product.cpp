@@ -87,9 +87,9 @@ std::int64_t tiles_of_block(std::int64_t rows, std::int64_t depth, std::int64_t 
 // Tiles of a task. With several steps, each step uses another part of the panel for all tiles of the task; if there are
 // few tiles, every thread must still get some. The bits are the same for any number.
 std::int64_t tiles_of_task(std::int64_t steps, std::int64_t tiles, std::int64_t panels) {
-  constexpr std::int64_t kMost = 8, kTasksPerThread = 2;
+  constexpr std::int64_t kTasksPerThread = 2;
   if (steps == 1) return 1;
-  return std::clamp<std::int64_t>(tiles * panels / (kTasksPerThread * thread_count()), 1, kMost);
+  return std::clamp<std::int64_t>(tiles * panels / (kTasksPerThread * thread_count()), 1, panel_kernel().tiles_of_step);
 }
 
 }  // namespace

@@ -153,7 +153,9 @@ void pack_strips(const PanelBlock& block, float* panel) {
 
 }  // namespace
 
-const PanelKernel kStripPanels{192, 64, pack_strips, multiply};
+// One tile goes through all steps: its sums, 147 KB, then stay in the second-level cache (inner dimension 3072: 95 and
+// 99 % of one large oneDNN product with 8 tiles and with 1).
+const PanelKernel kStripPanels{192, 64, 1, pack_strips, multiply};
 
 }  // namespace etc::ops::cpu
 #endif  // HWY_ONCE
