@@ -8,11 +8,17 @@ macro(etc_require target name package)
 endmacro()
 
 include(${CMAKE_CURRENT_LIST_DIR}/link_libraries.cmake)
-# Header-only libraries; with ETC_HEADERS this one is defined already.
+# Libraries of which headers suffice; with ETC_HEADERS they are defined already.
 if(NOT ETC_HEADERS)
   find_package(nlohmann_json CONFIG QUIET)
+  find_path(ETC_HWY_INCLUDE_DIR hwy/highway.h)
+  if(ETC_HWY_INCLUDE_DIR)
+    add_library(etc_hwy INTERFACE IMPORTED)
+    target_include_directories(etc_hwy INTERFACE ${ETC_HWY_INCLUDE_DIR})
+  endif()
 endif()
 etc_require(nlohmann_json::nlohmann_json nlohmann-json nlohmann-json3-dev)
+etc_require(etc_hwy Highway libhwy-dev)
 # Highway compiles a file once per instruction set and picks one at run time: AVX2 (the minimum of the program) and
 # AVX-512, or NEON. Vectors of unknown length (SVE, RVV) do not fit register tiles. Sanitizer builds use AVX2 alone: it
 # halves the compile time, and the address sanitizer does not check the masked loads and stores of AVX-512 anyway.
@@ -20,9 +26,10 @@ set(etc_vectors_not_meant "HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128
 if(ETC_SANITIZE)
   string(APPEND etc_vectors_not_meant "|HWY_AVX3")
 endif()
-target_compile_definitions(PkgConfig::hwy INTERFACE "HWY_DISABLED_TARGETS=(${etc_vectors_not_meant})")
+# HWY_IS_DEBUG_BUILD: Highway's own assertions, on in sanitizer builds otherwise, call its library.
+target_compile_definitions(etc_hwy INTERFACE "HWY_DISABLED_TARGETS=(${etc_vectors_not_meant})" HWY_IS_DEBUG_BUILD=0)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_compile_definitions(PkgConfig::hwy INTERFACE HWY_BASELINE_TARGETS=HWY_AVX2)
+  target_compile_definitions(etc_hwy INTERFACE HWY_BASELINE_TARGETS=HWY_AVX2)
 endif()
 # MPI, for several processes; without it the program runs as one process.
 if(ETC_MPI)

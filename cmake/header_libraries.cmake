@@ -1,13 +1,8 @@
-# The four header libraries from ETC_HEADERS (include/ and lib/), for machines where they are not installed.
-find_library(ETC_HWY_LIBRARY NAMES hwy libhwy.so.1 PATHS ${ETC_HEADERS}/lib NO_DEFAULT_PATH)
-if(NOT ETC_HWY_LIBRARY)
-  message(FATAL_ERROR "${ETC_HEADERS}/lib: libhwy is missing: make the folder with ./run gpu-pack")
-endif()
-foreach(library IN ITEMS fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json PkgConfig::hwy)
+# The four header libraries from ETC_HEADERS/include, for machines where they are not installed.
+foreach(library IN ITEMS fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json etc_hwy)
   add_library(${library} INTERFACE IMPORTED)
   target_include_directories(${library} INTERFACE ${ETC_HEADERS}/include)
 endforeach()
 target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY)
 target_compile_definitions(spdlog::spdlog INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
 target_link_libraries(spdlog::spdlog INTERFACE fmt::fmt)
-target_link_libraries(PkgConfig::hwy INTERFACE ${ETC_HWY_LIBRARY})

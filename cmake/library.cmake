@@ -22,7 +22,7 @@ configure_file(${PROJECT_SOURCE_DIR}/tasks/library/longetc.h ${PROJECT_BINARY_DI
 target_include_directories(etc_library INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(etc_library PRIVATE
-  OpenMP::OpenMP_CXX Threads::Threads fmt::fmt spdlog::spdlog PkgConfig::hwy PkgConfig::hdf5 PkgConfig::libdeflate
+  OpenMP::OpenMP_CXX Threads::Threads fmt::fmt spdlog::spdlog PkgConfig::hdf5 PkgConfig::libdeflate
   simdjson::simdjson PkgConfig::sentencepiece ICU::i18n ICU::uc ZLIB::ZLIB Snappy::snappy OpenSSL::Crypto)
 if(ETC_ONEDNN)
   target_link_libraries(etc_library PRIVATE etc_dnnl)

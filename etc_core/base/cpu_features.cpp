@@ -59,6 +59,19 @@ std::string instruction_set() {
 #endif
 }
 
+bool cpu_has_avx512_vectors() {
+#if defined(__x86_64__)
+  static const bool all_parts = [] {
+    __builtin_cpu_init();
+    return cpu_level() >= CpuLevel::avx512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  }();
+  return all_parts;
+#else
+  return false;
+#endif
+}
+
 bool cpu_has_amx(ComputeType type) {
 #if defined(__x86_64__)
   static const bool bf16 = has_amx(kAmxTile | kAmxBf16), int8 = has_amx(kAmxTile | kAmxInt8);

@@ -20,6 +20,10 @@ std::string instruction_set();
 // Whether the processor multiplies matrices of this type: int8 always, bf16 with AMX or the BF16 part of AVX-512.
 bool cpu_offers(ComputeType type);
 
+// Whether kernels are run in their version for AVX-512: the processor has the parts F, BW, DQ and VL, and the limit allows
+// them. Decided by the first call, for the whole process.
+bool cpu_has_avx512_vectors();
+
 // Whether the processor has the AVX-512 extension that multiplies bf16 (BF16) or bytes (VNNI).
 bool cpu_has_avx512(ComputeType type);
 

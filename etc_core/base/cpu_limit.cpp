@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "etc_core/base/error.h"
-#include "hwy/targets.h"
 
 namespace etc {
 
@@ -24,13 +23,6 @@ CpuLevel cpu_level() {
 
 void apply_cpu_limit() {
   static const bool applied = [] {
-#if defined(__x86_64__)
-    // Targets are bits, and better ones are lower.
-    hwy::DisableTargets(cpu_level() == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);
-    // Choose the target here. At the first dispatched call, other threads might already run: Highway first stores the
-    // processor's targets, then restricts them, and a task in between would run, and round, with AVX-512.
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-#endif
     if (cpu_level() == CpuLevel::amx) return true;
     // oneDNN reads this variable at its first use. A limit that is already set is not overwritten.
     ::setenv("DNNL_MAX_CPU_ISA", cpu_level() == CpuLevel::avx512 ? "AVX512_CORE_BF16" : "AVX2", 0);

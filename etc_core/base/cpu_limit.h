@@ -15,8 +15,8 @@ CpuLevel cpu_level_from_name(std::string_view name);
 // The level that environment variable ETC_MAX_CPU names; without it the highest. The processor may have less.
 CpuLevel cpu_level();
 
-// Restricts Highway and oneDNN to cpu_level(), once per process. Must be called before their first use; registering
-// kernels does so.
+// Restricts oneDNN to cpu_level(), once per process; our own kernels ask cpu_features.h. Must be called before oneDNN's
+// first use; registering kernels does so.
 void apply_cpu_limit();
 
 }  // namespace etc

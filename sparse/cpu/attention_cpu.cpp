@@ -11,6 +11,7 @@
 
 // foreach_target includes this file once per instruction set; the -inl headers below are compiled each time, into a
 // separate namespace.
+#include "etc_core/base/vector_dispatch.h"
 #include "sparse/cpu/by_keys-inl.h"
 #include "sparse/cpu/by_queries-inl.h"
 #include "sparse/register_cpu.h"
@@ -49,25 +50,20 @@ HWY_AFTER_NAMESPACE();
 namespace etc::sparse {
 
 namespace {
-// The table of compiled versions of each function; HWY_DYNAMIC_DISPATCH selects the best one for the processor.
-HWY_EXPORT(forward);
-HWY_EXPORT(backward);
-HWY_EXPORT(forward_scratch);
-HWY_EXPORT(backward_scratch);
 
 // Slots take plain functions: a lambda that captures nothing is one.
 void fill_scratch_sizes(Device device) {
   attention_forward_scratch_slot.fill(
-      device, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(forward_scratch)(in); });
+      device, [](const AttentionInputs& in) { return ETC_DISPATCH(forward_scratch)(in); });
   attention_backward_scratch_slot.fill(
-      device, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(backward_scratch)(in); });
+      device, [](const AttentionInputs& in) { return ETC_DISPATCH(backward_scratch)(in); });
 }
 }  // namespace
 
 void register_cpu_kernels() {
   apply_cpu_limit();
-  attention_forward_slot.fill(Device::cpu, [](const AttentionForward& a) { HWY_DYNAMIC_DISPATCH(forward)(a); });
-  attention_backward_slot.fill(Device::cpu, [](const AttentionBackward& a) { HWY_DYNAMIC_DISPATCH(backward)(a); });
+  attention_forward_slot.fill(Device::cpu, [](const AttentionForward& a) { ETC_DISPATCH(forward)(a); });
+  attention_backward_slot.fill(Device::cpu, [](const AttentionBackward& a) { ETC_DISPATCH(backward)(a); });
   fill_scratch_sizes(Device::cpu);
   register_statistics_kernels(Device::cpu);
   register_performer_kernels(Device::cpu);

@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "etc_core/base/vector_dispatch.h"
 #include "sparse/cpu/performer_backward-inl.h"
 #include "sparse/cpu/performer_forward-inl.h"
 #include "sparse/register_cpu.h"
@@ -39,27 +40,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::sparse {
 
-namespace {
-HWY_EXPORT(performer_forward);
-HWY_EXPORT(performer_backward);
-HWY_EXPORT(performer_forward_scratch);
-HWY_EXPORT(performer_backward_scratch);
-}  // namespace
-
 void register_performer_kernels(Device device) {
   if (device == Device::counting) {
     performer_forward_slot.fill(device, [](const PerformerForward&) {});
     performer_backward_slot.fill(device, [](const PerformerBackward&) {});
   } else {
-    performer_forward_slot.fill(device, [](const PerformerForward& a) { HWY_DYNAMIC_DISPATCH(performer_forward)(a); });
-    performer_backward_slot.fill(device, [](const PerformerBackward& a) {
-      HWY_DYNAMIC_DISPATCH(performer_backward)(a);
-    });
+    performer_forward_slot.fill(device, [](const PerformerForward& a) { ETC_DISPATCH(performer_forward)(a); });
+    performer_backward_slot.fill(device, [](const PerformerBackward& a) { ETC_DISPATCH(performer_backward)(a); });
   }
   performer_forward_scratch_slot.fill(
-      device, [](const PerformerInputs& in) { return HWY_DYNAMIC_DISPATCH(performer_forward_scratch)(in); });
+      device, [](const PerformerInputs& in) { return ETC_DISPATCH(performer_forward_scratch)(in); });
   performer_backward_scratch_slot.fill(
-      device, [](const PerformerInputs& in) { return HWY_DYNAMIC_DISPATCH(performer_backward_scratch)(in); });
+      device, [](const PerformerInputs& in) { return ETC_DISPATCH(performer_backward_scratch)(in); });
 }
 
 }  // namespace etc::sparse

@@ -2,13 +2,12 @@
 // statistics of statistics_group-inl.h. Sums by label and distance go to the task's slot; slots are added in order.
 #include "sparse/attention_statistics.h"
 
-#include "etc_core/base/cpu_limit.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sparse/cpu/statistics_cpu.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "etc_core/base/vector_dispatch.h"
 #include "sparse/cpu/statistics_group-inl.h"
 #include "sparse/cpu/walk-inl.h"
 #include "sparse/register_cpu.h"
@@ -179,19 +178,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::sparse {
 
-namespace {
-HWY_EXPORT(statistics);
-HWY_EXPORT(statistics_scratch);
-}  // namespace
-
 void register_statistics_kernels(Device device) {
   if (device == Device::counting) {
     attention_statistics_slot.fill(device, [](const AttentionStatistics&) {});
   } else {
-    attention_statistics_slot.fill(device, [](const AttentionStatistics& a) { HWY_DYNAMIC_DISPATCH(statistics)(a); });
+    attention_statistics_slot.fill(device, [](const AttentionStatistics& a) { ETC_DISPATCH(statistics)(a); });
   }
   attention_statistics_scratch_slot.fill(
-      device, [](const AttentionStatistics& a) { return HWY_DYNAMIC_DISPATCH(statistics_scratch)(a); });
+      device, [](const AttentionStatistics& a) { return ETC_DISPATCH(statistics_scratch)(a); });
 }
 
 }  // namespace etc::sparse

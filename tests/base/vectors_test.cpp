@@ -13,6 +13,7 @@
 #include "etc_core/base/nearest_int-inl.h"
 #include "etc_core/base/philox-inl.h"
 #include "etc_core/base/power_of_two-inl.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -99,43 +100,50 @@ std::int64_t wrong_powers() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "etc_core/base/cpu_limit.h"
+#include <vector>
+
+#include "etc_core/base/vector_dispatch.h"
 #include "tests/support/catch.h"
 
 namespace etc {
 
-HWY_EXPORT(bf16_differences);
-HWY_EXPORT(philox_differences);
-HWY_EXPORT(rounding_differences);
-HWY_EXPORT(bits_of_powers);
-HWY_EXPORT(wrong_powers);
+namespace {
+// The versions of a function that this processor runs: the baseline's, then that for AVX-512.
+template <class Function>
+std::vector<Function*> versions_here(Function* baseline, Function* avx512) {
+  if (cpu_has_avx512_vectors()) return {baseline, avx512};
+  return {baseline};
+}
+template <class Function>
+std::vector<Function*> versions_here(Function* baseline, std::nullptr_t) {
+  return {baseline};
+}
+}  // namespace
+
+#define ETC_VERSIONS_HERE(function) versions_here(&HWY_STATIC_DISPATCH(function), HWY_CHOOSE_AVX3(function))
 
 TEST_CASE("vectors round, raise to powers and draw random numbers as the plain definitions do", "[base]") {
-  const std::uint64_t powers = HWY_DYNAMIC_DISPATCH(bits_of_powers)();
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    CAPTURE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    CHECK(HWY_DYNAMIC_DISPATCH(bf16_differences)() == 0);
-    CHECK(HWY_DYNAMIC_DISPATCH(philox_differences)() == 0);
-    CHECK(HWY_DYNAMIC_DISPATCH(rounding_differences)() == 0);
-    CHECK(HWY_DYNAMIC_DISPATCH(wrong_powers)() == 0);
-    if (target != HWY_SCALAR) CHECK(HWY_DYNAMIC_DISPATCH(bits_of_powers)() == powers);
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  for (const auto& differences : ETC_VERSIONS_HERE(bf16_differences)) CHECK(differences() == 0);
+  for (const auto& differences : ETC_VERSIONS_HERE(philox_differences)) CHECK(differences() == 0);
+  for (const auto& differences : ETC_VERSIONS_HERE(rounding_differences)) CHECK(differences() == 0);
+  for (const auto& wrong : ETC_VERSIONS_HERE(wrong_powers)) CHECK(wrong() == 0);
+  const std::uint64_t powers = ETC_DISPATCH(bits_of_powers)();
+  for (const auto& bits : ETC_VERSIONS_HERE(bits_of_powers)) CHECK(bits() == powers);
 }
 
-// When the first call among several threads chose the target, some tasks ran with instructions that were not allowed.
-TEST_CASE("instructions are chosen when the limit is applied, and once", "[base]") {
-  apply_cpu_limit();
-  CHECK(hwy::GetChosenTarget().IsInitialized());
-#if defined(__x86_64__)
-  if (cpu_level() == CpuLevel::avx2) CHECK((hwy::SupportedTargets() & (HWY_AVX2 - 1)) == 0);
-#endif
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  apply_cpu_limit();  // as when a second model is made while another one computes
-  CHECK(hwy::GetChosenTarget().IsInitialized());
+using Catch::Matchers::Contains;
+
+TEST_CASE("a call runs the version of the best instruction set that processor and limit allow", "[base]") {
+  const auto baseline = [] { return 1; };
+  const auto avx512 = [] { return 2; };
+  CHECK(version_for_cpu(+baseline, +avx512)() == (cpu_has_avx512_vectors() ? 2 : 1));
+  CHECK(version_for_cpu(+baseline, nullptr)() == 1);
+  // The first word after the architecture's is the baseline's; the parts of AVX-512 that the processor has follow.
+  const std::string instructions = instruction_set();
+  CHECK(cpu_has_avx512_vectors() ==
+        (Contains("avx512f").match(instructions) && Contains("avx512bw").match(instructions) &&
+         Contains("avx512dq").match(instructions) && Contains("avx512vl").match(instructions)));
+  if (cpu_level() == CpuLevel::avx2) CHECK_FALSE(cpu_has_avx512_vectors());
 }
 
 }  // namespace etc

@@ -7,6 +7,7 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/activation.h"
 #include "etc_core/ops/cpu/activation-inl.h"
 #include "etc_core/ops/cpu/bias.h"
@@ -157,11 +158,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(activation_forward_range);
-HWY_EXPORT(activation_backward_range);
-HWY_EXPORT(finish_tile_rows);
-HWY_EXPORT(add_column_sums_range);
-
 namespace {
 constexpr std::int64_t kTaskElements = 1 << 14;  // 64 KiB of each array in fp32
 
@@ -169,7 +165,7 @@ template <typename Number>
 void activation_forward(Activation activation, const Number* x, Number* y, std::int64_t size) {
   parallel_for(ceil_div(size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements;
-    HWY_DYNAMIC_DISPATCH(activation_forward_range)
+    ETC_DISPATCH(activation_forward_range)
     (activation, x + first, y + first, std::min(kTaskElements, size - first));
   });
 }
@@ -178,7 +174,7 @@ template <typename Number>
 void activation_backward(Activation activation, const Number* x, const Number* dy, Number* dx, std::int64_t size) {
   parallel_for(ceil_div(size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements;
-    HWY_DYNAMIC_DISPATCH(activation_backward_range)
+    ETC_DISPATCH(activation_backward_range)
     (activation, x + first, dy + first, dx + first, std::min(kTaskElements, size - first));
   });
 }
@@ -186,11 +182,11 @@ void activation_backward(Activation activation, const Number* x, const Number* d
 }  // namespace
 
 void finish_tile(const TileEpilogue& tile) {
-  HWY_DYNAMIC_DISPATCH(finish_tile_rows)(tile);
+  ETC_DISPATCH(finish_tile_rows)(tile);
 }
 
 void add_column_sums(std::int64_t rows, std::int64_t cols, const Numbers& a, std::int64_t stride, float* sums) {
-  HWY_DYNAMIC_DISPATCH(add_column_sums_range)(rows, cols, a, stride, sums);
+  ETC_DISPATCH(add_column_sums_range)(rows, cols, a, stride, sums);
 }
 
 void register_activation() {

@@ -7,6 +7,7 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
@@ -42,14 +43,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(dropout_add_rows);
-
 namespace {
 
 void dropout_add(const DropoutAdd& args) {
   constexpr std::int64_t kTaskRows = 32;
   parallel_for(ceil_div(args.rows, kTaskRows), [&](std::int64_t task) {
-    HWY_DYNAMIC_DISPATCH(dropout_add_rows)(args, task * kTaskRows, std::min(args.rows, (task + 1) * kTaskRows));
+    ETC_DISPATCH(dropout_add_rows)(args, task * kTaskRows, std::min(args.rows, (task + 1) * kTaskRows));
   });
 }
 

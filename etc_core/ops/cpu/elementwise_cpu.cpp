@@ -7,6 +7,7 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/cpu/quantize.h"
@@ -30,8 +31,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace etc::ops::cpu {
-
-HWY_EXPORT(add_bf16_range);
 
 namespace {
 
@@ -66,7 +65,7 @@ void add(const float* a, const float* b, float* y, std::int64_t size) {
 
 void add_bf16(const Bf16* a, const Bf16* b, Bf16* y, std::int64_t size) {
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(add_bf16_range)(a + first, b + first, y + first, end - first);
+    ETC_DISPATCH(add_bf16_range)(a + first, b + first, y + first, end - first);
   });
 }
 

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "etc_core/base/integers.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/int8_pairs.h"
 #include "hwy/highway.h"
 
@@ -170,15 +171,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(multiply);
-HWY_EXPORT(scratch_bytes);
-
 void multiply_pairs(const PairProduct& product) {
-  HWY_DYNAMIC_DISPATCH(multiply)(product);
+  ETC_DISPATCH(multiply)(product);
 }
 
 std::int64_t pair_scratch_bytes(std::int64_t m) {
-  return HWY_DYNAMIC_DISPATCH(scratch_bytes)(m);
+  return ETC_DISPATCH(scratch_bytes)(m);
 }
 
 std::int64_t pair_weight_bytes(std::int64_t k, std::int64_t n) {

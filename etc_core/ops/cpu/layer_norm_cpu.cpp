@@ -8,6 +8,7 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
 #include "etc_core/ops/cpu/either_type.h"
 #include "etc_core/ops/cpu/kernels.h"
@@ -170,16 +171,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(forward_rows);
-HWY_EXPORT(backward_rows);
-
 namespace {
 constexpr std::int64_t kForwardRows = 32;   // of a task
 constexpr std::int64_t kBackwardRows = 64;  // of a task, and of one partial sum of dgamma, dbeta
 constexpr std::int64_t kColumns = 256;      // of a task that combines partial sums
 void layer_norm(const LayerNormForward& args) {
   parallel_for(ceil_div(args.rows, kForwardRows), [&](std::int64_t task) {
-    HWY_DYNAMIC_DISPATCH(forward_rows)(args, task * kForwardRows, std::min(args.rows, (task + 1) * kForwardRows));
+    ETC_DISPATCH(forward_rows)(args, task * kForwardRows, std::min(args.rows, (task + 1) * kForwardRows));
   });
 }
 
@@ -189,7 +187,7 @@ void layer_norm_backward(const LayerNormBackward& args) {
   Scratch scratch;
   float* partials = args.dgamma == nullptr ? nullptr : scratch.take<float>(blocks * 2 * cols);  // [blocks, 2, H]
   parallel_for(blocks, [&](std::int64_t block) {
-    HWY_DYNAMIC_DISPATCH(backward_rows)
+    ETC_DISPATCH(backward_rows)
     (args, block * kBackwardRows, std::min(args.rows, (block + 1) * kBackwardRows),
      partials == nullptr ? nullptr : partials + block * 2 * cols);
   });

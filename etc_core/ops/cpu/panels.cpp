@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "etc_core/base/integers.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/panels.h"
 #include "hwy/highway.h"
 
@@ -65,8 +66,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(transpose_panel);
-
 std::int64_t panel_width(std::int64_t n, std::int64_t panel) {
   return std::min(kPanelCols, n - panel * kPanelCols);
 }
@@ -77,7 +76,7 @@ std::int64_t panel_group(std::int64_t k, std::int64_t n, std::int64_t bytes) {
 }
 
 void copy_panel(const PanelBlock& b, float* panel) {
-  if (b.layout == WeightLayout::out_in) return HWY_DYNAMIC_DISPATCH(transpose_panel)(b, panel);
+  if (b.layout == WeightLayout::out_in) return ETC_DISPATCH(transpose_panel)(b, panel);
   const float* from = b.weight + b.first_row * b.n + b.first_col;  // [rows, cols], rows n apart
   for (std::int64_t i = 0; i < b.rows; ++i) {
     std::memcpy(panel + i * b.cols, from + i * b.n, static_cast<std::size_t>(b.cols) * sizeof(float));

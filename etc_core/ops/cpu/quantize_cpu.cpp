@@ -13,6 +13,7 @@
 
 #include "etc_core/base/bf16-inl.h"
 #include "etc_core/base/nearest_int-inl.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/cpu/quantize.h"
 #include "hwy/highway.h"
@@ -135,25 +136,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(bf16_range);
-HWY_EXPORT(bf16_turned);
-HWY_EXPORT(quantize_range);
-
 void round_to_bf16(const Numbers& x, std::int64_t size, Bf16* to) {
   if (x.bf16 != nullptr) {
     std::copy_n(x.bf16, size, to);
   } else {
-    HWY_DYNAMIC_DISPATCH(bf16_range)(x.fp32, size, to);
+    ETC_DISPATCH(bf16_range)(x.fp32, size, to);
   }
 }
 
 void round_to_bf16_turned(const Numbers& x, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                           std::int64_t padded, Bf16* to) {
-  HWY_DYNAMIC_DISPATCH(bf16_turned)(x, stride, rows, cols, padded, to);
+  ETC_DISPATCH(bf16_turned)(x, stride, rows, cols, padded, to);
 }
 
 float quantize_row(const Numbers& x, std::int64_t size, std::uint8_t* to) {
-  return HWY_DYNAMIC_DISPATCH(quantize_range)(x, size, to);
+  return ETC_DISPATCH(quantize_range)(x, size, to);
 }
 
 }  // namespace etc::ops::cpu

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/panel_kernel.h"
 #include "hwy/highway.h"
 
@@ -125,10 +126,8 @@ namespace etc::ops::cpu {
 
 namespace {
 
-HWY_EXPORT(multiply_strips);
-
 void multiply(const PanelTile& tile) {
-  HWY_DYNAMIC_DISPATCH(multiply_strips)(tile);
+  ETC_DISPATCH(multiply_strips)(tile);
 }
 
 void pack_strips(const PanelBlock& block, float* panel) {

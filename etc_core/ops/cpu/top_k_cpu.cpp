@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/top_k.h"
 #include "hwy/highway.h"
@@ -64,15 +65,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(top_of_list);
-
 namespace {
 
 void top_k(const TopK& args) {
   // A list is one column of one segment: z[begin … begin + length) of column list % n.
   parallel_for(args.segments * args.cols, [&](std::int64_t list) {
     const std::int64_t segment = list / args.cols, begin = args.offsets[segment];
-    HWY_DYNAMIC_DISPATCH(top_of_list)
+    ETC_DISPATCH(top_of_list)
     (args.z + begin * args.cols + list % args.cols, args.cols, args.offsets[segment + 1] - begin, args.k,
      args.top + list * args.k);
   });

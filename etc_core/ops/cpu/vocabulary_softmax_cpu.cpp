@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/vocabulary_softmax.h"
 #include "hwy/contrib/math/math-inl.h"
@@ -142,12 +143,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(softmax_row);
-
 namespace {
 
 void vocabulary_softmax(const VocabularySoftmax& args) {
-  parallel_for(args.rows, [&](std::int64_t row) { HWY_DYNAMIC_DISPATCH(softmax_row)(args, row); });
+  parallel_for(args.rows, [&](std::int64_t row) { ETC_DISPATCH(softmax_row)(args, row); });
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "hwy/cache_control.h"
@@ -275,7 +276,6 @@ HWY_AFTER_NAMESPACE();
 namespace etc::ops::cpu {
 
 namespace {
-HWY_EXPORT(add_tile);
 
 // Tile sizes of dw; all give the same bits. Largest first, since larger tiles pack less per multiplication.
 struct TileSize {
@@ -311,7 +311,7 @@ void add_part(const WeightGradient& g, std::int64_t i, std::int64_t j, float* pa
     const std::int64_t tokens = std::min(kTokenBlock, g.rows - t);
     const float* a = g.a.fp32 + t * g.a_stride + i;  // [tokens, high]
     const float* b = g.b.fp32 + t * g.b_stride + j;  // [tokens, wide]
-    HWY_DYNAMIC_DISPATCH(add_tile)
+    ETC_DISPATCH(add_tile)
     ({high, wide, tokens, std::min(kTokenBlock, g.rows - t - tokens), a, g.a_stride, b, g.b_stride, g.dw + i * g.q + j,
       g.q, packed_a, packed_b});
     // The column sums are added by the first tiles of a row or column, while their operand is in cache.

@@ -5,6 +5,7 @@
 // After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 
+#include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/word_product.h"
 #include "hwy/highway.h"
 
@@ -85,15 +86,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace etc::ops::cpu {
 
-HWY_EXPORT(pack_bf16);
-HWY_EXPORT(pack_int8);
-
 void pack_words(const std::uint16_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint16_t* weights) {
-  HWY_DYNAMIC_DISPATCH(pack_bf16)(w, k, n, to, weights);
+  ETC_DISPATCH(pack_bf16)(w, k, n, to, weights);
 }
 
 void pack_words(const std::uint8_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint8_t* weights) {
-  HWY_DYNAMIC_DISPATCH(pack_int8)(w, k, n, to, weights);
+  ETC_DISPATCH(pack_int8)(w, k, n, to, weights);
 }
 
 }  // namespace etc::ops::cpu
