@@ -12,14 +12,17 @@ if(ETC_WERROR)
 endif()
 target_compile_options(etc_compiler INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:${etc_options}>")
 if(ETC_SANITIZE)
-  # Errors that the address sanitizer detects anyway (null pointers, objects that are too small) are not checked twice,
-  # and test code (property ETC_TEST_CODE) is checked only for addresses: both checks dominate the compile time.
+  # Errors that the address sanitizer detects anyway (null pointers, objects that are too small, pointers outside them)
+  # are not checked twice, and test code (property ETC_TEST_CODE) is checked only for addresses: these checks dominate the
+  # compile time. Alignment is not checked in code that reads memory only as the type it was written (ETC_TYPED_MEMORY).
   target_compile_options(etc_compiler INTERFACE -fsanitize=${ETC_SANITIZE} -fno-sanitize-recover=all
                                                 -fno-omit-frame-pointer)
   if(ETC_SANITIZE MATCHES "undefined")
+    set(etc_twice "null$<COMMA>object-size$<COMMA>vptr$<COMMA>pointer-overflow")
+    set(etc_alignment "$<$<BOOL:$<TARGET_PROPERTY:ETC_TYPED_MEMORY>>:$<COMMA>alignment>")
     target_compile_options(
       etc_compiler INTERFACE
-      "-fno-sanitize=$<IF:$<BOOL:$<TARGET_PROPERTY:ETC_TEST_CODE>>,undefined,null$<COMMA>object-size$<COMMA>vptr>")
+      "-fno-sanitize=$<IF:$<BOOL:$<TARGET_PROPERTY:ETC_TEST_CODE>>,undefined,${etc_twice}${etc_alignment}>")
   endif()
   # GCC reports false uninitialised variables in the instrumented <regex> of GCC 12, which Catch2 includes.
   target_compile_options(etc_compiler INTERFACE -Wno-maybe-uninitialized)
