@@ -49,7 +49,10 @@ int label_of(const Attention& a, const KeyType& type, const Query& query, std::i
   return static_cast<int>(type.distance_rows[static_cast<std::size_t>(std::clamp<std::int64_t>(place, 0, last))]);
 }
 
-std::vector<Pair> pairs_of(const Attention& a, const Query& query, std::int64_t head) {
+// Which pairs are listed beside the visible ones: those whose scores are carried on, or none.
+enum class Masked { carried, none };
+
+std::vector<Pair> pairs_of(const Attention& a, const Query& query, std::int64_t head, Masked masked) {
   std::vector<Pair> pairs;
   const auto b = static_cast<std::size_t>(query.example);
   const std::int64_t queries = a.query_offsets[b + 1] - a.query_offsets[b];
@@ -70,6 +73,7 @@ std::vector<Pair> pairs_of(const Attention& a, const Query& query, std::int64_t 
                                                : before * a.heads + (head * queries + query.in_example) * keys + column;
       const int listed = type.labels.empty() ? 0 : type.labels[static_cast<std::size_t>(label_at)];
       const bool visible = listed != 255;
+      if (!visible && !(type.carries && masked == Masked::carried)) continue;
       pairs.push_back({t, first_key + j, element, visible ? label_of(a, type, query, j, listed) : -1, visible, j});
     }
   }
@@ -232,11 +236,12 @@ Result forward(const Attention& a) {
   for (int t = 0; t < 2; ++t) result.running[t].assign(external_size(a, t), 0.0);
   for (const Query& query : queries_of(a)) {
     for (std::int64_t head = 0; head < a.heads; ++head) {
-      const std::vector<Pair> pairs = pairs_of(a, query, head);
+      const std::vector<Pair> pairs = pairs_of(a, query, head, Masked::carried);
       const Row row = softmax_row(a, query, head, pairs);
       slot(result.lse, head * a.query_offsets.back() + query.row) = row.lse;
       for (std::size_t n = 0; n < pairs.size(); ++n) {
         slot(result.running[pairs[n].type], pairs[n].element) = row.running[n];
+        if (!pairs[n].visible) continue;
         const double weight = row.p[n] * dropout_factor(a, query, head, pairs[n]);
         const PairTables tables(a, pairs[n], head);
         for (std::int64_t d = 0; d < a.head_size; ++d) {
@@ -254,7 +259,7 @@ Gradients backward(const Attention& a, const Values& dout, const Values (&drunni
   Gradients g = zeros(a);
   for (const Query& query : queries_of(a)) {
     for (std::int64_t head = 0; head < a.heads; ++head) {
-      const std::vector<Pair> pairs = pairs_of(a, query, head);
+      const std::vector<Pair> pairs = pairs_of(a, query, head, Masked::none);
       const Row row = softmax_row(a, query, head, pairs);
       const std::int64_t q = vector_at(a, query.row, head);
       std::vector<double> dp(pairs.size(), 0.0), dp_mass(pairs.size(), 0.0);
@@ -277,7 +282,6 @@ Gradients backward(const Attention& a, const Values& dout, const Values (&drunni
       }
       for (std::size_t n = 0; n < pairs.size(); ++n) {
         const Pair& pair = pairs[n];
-        if (!pair.visible) continue;
         const KeyType& type = a.types[pair.type];
         const double c = type.carries ? type.logit_scale : 1.0;
         double ds = c * row.p[n] * (dp[n] - mean), mass = c * row.p[n] * (dp_mass[n] + mean_mass);

@@ -46,7 +46,7 @@ struct Attention {
 
 struct Result {
   Values out, lse;    // [queries, N, D], [N, queries]
-  Values running[2];  // C, external form; 0 for pairs that do not exist
+  Values running[2];  // C, external form; 0 for pairs that do not exist, and for masked pairs of types that carry none
 };
 
 struct Gradients {

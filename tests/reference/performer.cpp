@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace etc::reference {
 
@@ -13,6 +14,12 @@ struct Projected {
   std::vector<double> u, half;
 };
 
+double dot(const std::vector<double>& a, std::int64_t a_at, const std::vector<double>& b, std::int64_t b_at,
+           std::int64_t size) {
+  // Unlike a loop it adds several terms at once, and gradients by differences need a million of them.
+  return std::transform_reduce(a.begin() + a_at, a.begin() + a_at + size, b.begin() + b_at, 0.0);
+}
+
 Projected project(const Performer& p, const std::vector<double>& x) {
   Projected all;
   const double scale = std::pow(static_cast<double>(p.head_size), -0.25);
@@ -21,12 +28,7 @@ Projected project(const Performer& p, const std::vector<double>& x) {
     for (std::int64_t c = 0; c < p.head_size; ++c) squares += std::pow(scale * x[at + static_cast<std::size_t>(c)], 2);
     all.half.push_back(squares / 2.0);
     for (std::int64_t r = 0; r < p.features; ++r) {
-      double sum = 0.0;
-      for (std::int64_t c = 0; c < p.head_size; ++c) {
-        sum +=
-            p.projection[static_cast<std::size_t>(r * p.head_size + c)] * scale * x[at + static_cast<std::size_t>(c)];
-      }
-      all.u.push_back(sum);
+      all.u.push_back(scale * dot(p.projection, r * p.head_size, x, static_cast<std::int64_t>(at), p.head_size));
     }
   }
   return all;
@@ -79,21 +81,21 @@ std::vector<double> key_features(const Performer& p) {
 std::vector<double> performer(const Performer& p) {
   const std::vector<double> of_queries = query_features(p), of_keys = key_features(p);
   std::vector<double> out(p.q.size(), 0.0);
-  const auto size = static_cast<std::size_t>(p.head_size), m = static_cast<std::size_t>(p.features);
   for (std::size_t b = 0; b + 1 < p.query_offsets.size(); ++b) {
     for (std::int64_t i = p.query_offsets[b]; i < p.query_offsets[b + 1]; ++i) {
       for (std::int64_t head = 0; head < p.heads; ++head) {
-        const auto query = static_cast<std::size_t>(i * p.heads + head);
+        const std::int64_t query = i * p.heads + head;
+        double* const row = out.data() + query * p.head_size;
         double denominator = 0.0;
         const std::int64_t end = p.causal ? i + 1 : p.key_offsets[b + 1];
         for (std::int64_t j = p.key_offsets[b]; j < end; ++j) {
-          const auto key = static_cast<std::size_t>(j * p.heads + head);
-          double weight = 0.0;
-          for (std::size_t r = 0; r < m; ++r) weight += of_queries[query * m + r] * of_keys[key * m + r];
+          const std::int64_t key = j * p.heads + head;
+          const double weight = dot(of_queries, query * p.features, of_keys, key * p.features, p.features);
           denominator += weight;
-          for (std::size_t c = 0; c < size; ++c) out[query * size + c] += weight * p.v[key * size + c];
+          const double* const value = p.v.data() + key * p.head_size;
+          for (std::int64_t c = 0; c < p.head_size; ++c) row[c] += weight * value[c];
         }
-        for (std::size_t c = 0; c < size && denominator > 0.0; ++c) out[query * size + c] /= denominator;
+        for (std::int64_t c = 0; c < p.head_size && denominator > 0.0; ++c) row[c] /= denominator;
       }
     }
   }

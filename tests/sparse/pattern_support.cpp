@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "etc_core/base/random.h"
 #include "sparse/attention.h"
@@ -82,17 +81,33 @@ std::int64_t external_place(const PatternCase& c, const PatternPair& pair) {
 // One head of rows [tokens, N, D].
 reference::Values of_head(const PatternCase& c, const std::vector<float>& values, std::int64_t head) {
   reference::Values part;
-  const std::int64_t width = c.heads * c.head_size;
-  for (std::int64_t row = 0; row * width < static_cast<std::int64_t>(values.size()); ++row) {
-    for (std::int64_t d = 0; d < c.head_size; ++d) {
-      part.push_back(values[static_cast<std::size_t>(row * width + head * c.head_size + d)]);
-    }
+  const std::int64_t width = c.heads * c.head_size, size = static_cast<std::int64_t>(values.size());
+  part.reserve(values.size() / static_cast<std::size_t>(c.heads));
+  for (std::int64_t at = head * c.head_size; at < size; at += width) {
+    part.insert(part.end(), values.begin() + at, values.begin() + at + c.head_size);
   }
   return part;
 }
 
+// What one head sees, in the reference's order and terms: 0 or kMasked. The definition is asked once for all layers.
+std::vector<std::uint8_t> labels_of(const PatternCase& c, std::int64_t head) {
+  const sparse::TypeTiles& type = own(c);
+  std::vector<std::uint8_t> labels;
+  for (std::int64_t b = 0; b < type.examples(); ++b) {
+    const auto at = static_cast<std::size_t>(b);
+    const std::int64_t queries = type.query_offsets[at + 1] - type.query_offsets[at];
+    const std::int64_t keys = type.key_offsets[at + 1] - type.key_offsets[at];
+    std::size_t pair = labels.size();
+    labels.resize(pair + static_cast<std::size_t>(queries * keys));
+    for (std::int64_t i = 0; i < queries; ++i) {
+      for (std::int64_t j = 0; j < keys; ++j) labels[pair++] = c.sees({head, b, i, j}) ? 0 : sparse::kMasked;
+    }
+  }
+  return labels;
+}
+
 reference::Attention reference_of(const PatternCase& c, const PatternLayer& layer, std::int64_t index,
-                                  std::int64_t head) {
+                                  std::int64_t head, const std::vector<std::uint8_t>& labels) {
   const sparse::TypeTiles& type = own(c);
   reference::Attention a;
   a.heads = 1;
@@ -105,14 +120,7 @@ reference::Attention reference_of(const PatternCase& c, const PatternLayer& laye
   a.types[0].carries = c.carries;
   if (c.running_mean) a.types[0].logit_scale = 1.0 / static_cast<double>(index + 1);
   a.types[1].key_offsets = c.tiles->types[1].key_offsets;
-  for (std::int64_t b = 0; b < type.examples(); ++b) {
-    const auto at = static_cast<std::size_t>(b);
-    for (std::int64_t i = 0; i < type.query_offsets[at + 1] - type.query_offsets[at]; ++i) {
-      for (std::int64_t j = 0; j < type.key_offsets[at + 1] - type.key_offsets[at]; ++j) {
-        a.types[0].labels.push_back(c.sees({head, b, i, j}) ? 0 : sparse::kMasked);
-      }
-    }
-  }
+  a.types[0].labels = labels;
   if (c.dropout > 0.0f) {
     a.dropout = [&c, index, head](std::int64_t example, std::int64_t, std::int64_t query, int, std::int64_t key) {
       const std::uint64_t stream = dropout_key(kSeed, static_cast<std::uint64_t>(c.first_ordinal + example),
@@ -133,15 +141,17 @@ double score_error(const PatternCase& c) {
 }
 
 // C of one head's visible pairs, others 0, in the reference's order.
-reference::Values visible_running(const PatternCase& c, const std::vector<float>& external, std::int64_t head) {
+reference::Values visible_running(const PatternCase& c, const std::vector<float>& external, std::int64_t head,
+                                  const std::vector<std::uint8_t>& labels) {
   const sparse::TypeTiles& type = own(c);
-  reference::Values values;
+  reference::Values values(labels.size(), 0.0);
+  std::size_t pair = 0;
   for (std::int64_t b = 0; b < type.examples(); ++b) {
     const auto at = static_cast<std::size_t>(b);
     for (std::int64_t i = 0; i < type.query_offsets[at + 1] - type.query_offsets[at]; ++i) {
       for (std::int64_t j = 0; j < type.key_offsets[at + 1] - type.key_offsets[at]; ++j) {
-        const PatternPair pair{head, b, i, j};
-        values.push_back(c.sees(pair) ? external[static_cast<std::size_t>(external_place(c, pair))] : 0.0);
+        if (labels[pair++] == sparse::kMasked) continue;
+        values[pair - 1] = external[static_cast<std::size_t>(external_place(c, {head, b, i, j}))];
       }
     }
   }
@@ -207,10 +217,11 @@ std::string compare_pattern(const PatternCase& c, const std::vector<PatternLayer
   for (std::int64_t head = 0; head < c.heads; ++head) {
     std::vector<reference::Attention> attentions;
     std::vector<reference::Result> forwards;
+    const std::vector<std::uint8_t> labels = labels_of(c, head);
     double error = 0.0;  // of a score or running sum
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const PatternLayer& layer = layers[l];
-      attentions.push_back(reference_of(c, layer, static_cast<std::int64_t>(l), head));
+      attentions.push_back(reference_of(c, layer, static_cast<std::int64_t>(l), head, labels));
       reference::Attention& a = attentions.back();
       if (l > 0 && c.carries) a.types[0].previous = forwards.back().running[0];
       forwards.push_back(reference::forward(a));
@@ -224,7 +235,7 @@ std::string compare_pattern(const PatternCase& c, const std::vector<PatternLayer
       if (!c.carries) continue;
       reference::Values expected = forwards.back().running[0];
       drop_masked(a, expected);
-      comparison.check("scores", visible_running(c, layer.running, head), expected, error);
+      comparison.check("scores", visible_running(c, layer.running, head, labels), expected, error);
     }
     reference::Values gradient[2], mass[2];
     for (std::size_t l = layers.size(); l-- > 0;) {
@@ -253,27 +264,33 @@ std::string check_tiles(const PatternCase& c) {
       const std::int64_t keys = type.key_offsets[at + 1] - type.key_offsets[at];
       for (std::int64_t first = 0; first < queries; first += sparse::kGroup) {
         const std::int64_t group = type.first_group(head) + type.group_offsets[at] + first / sparse::kGroup;
-        std::set<std::pair<std::int64_t, std::int64_t>> listed;
+        std::vector<std::uint8_t> listed(static_cast<std::size_t>(sparse::kGroup * keys), 0);
+        bool inside = true;
         for (std::int64_t r = type.run_offsets[group]; r < type.run_offsets[group + 1]; ++r) {
           const sparse::TileRun& run = type.runs[r];
           for (std::int64_t j = 0; j < run.keys; ++j) {
             for (std::int64_t i = 0; i < sparse::kGroup; ++i) {
-              if (((type.visible[run.column + j] >> i) & 1) != 0) listed.insert({first + i, run.first_key + j});
+              if (((type.visible[run.column + j] >> i) & 1) == 0) continue;
+              const std::int64_t key = run.first_key + j;
+              inside = inside && first + i < queries && key >= 0 && key < keys;
+              if (inside) listed[static_cast<std::size_t>(i * keys + key)] = 1;
             }
           }
         }
-        pairs += static_cast<std::int64_t>(listed.size());
-        std::set<std::int64_t> steps;  // of the keys that any query of the group sees
+        if (!inside) return fmt::format("{}: head {}, example {}, query {}: a pair beyond it", c.name, head, b, first);
+        pairs += std::count(listed.begin(), listed.end(), 1);
+        // The steps whose keys any query of the group sees.
+        std::vector<std::uint8_t> steps(static_cast<std::size_t>(keys / sparse::kRunStep + 1), 0);
         for (std::int64_t i = first; i < std::min<std::int64_t>(queries, first + sparse::kGroup); ++i) {
           for (std::int64_t j = 0; j < keys; ++j) {
             const bool sees = c.sees({head, b, i, j});
-            if (sees) steps.insert(j / sparse::kRunStep);
-            if (sees == listed.count({i, j})) continue;
+            if (sees) steps[static_cast<std::size_t>(j / sparse::kRunStep)] = 1;
+            if (sees == (listed[static_cast<std::size_t>((i - first) * keys + j)] != 0)) continue;
             return fmt::format("{}: head {}, example {}, query {}, key {}: expected {}", c.name, head, b, i, j, sees);
           }
         }
         // A window's steps may begin at any key: allow one more step per stretch.
-        seen_columns += (static_cast<std::int64_t>(steps.size()) + (type.window ? 1 : 0)) * sparse::kRunStep;
+        seen_columns += (std::count(steps.begin(), steps.end(), 1) + (type.window ? 1 : 0)) * sparse::kRunStep;
       }
     }
   }
