@@ -10,7 +10,7 @@
 using namespace etc;
 
 // Rows of 3,072 floats and a whole block of tokens, sizes for which oneDNN chooses its kernel by the tile.
-TEST_CASE("weights of a wide layer are the same after 3 steps with 1, 2, 3 and 16 threads", "[nn]") {
+TEST_CASE("weights of a wide layer are the same after 3 steps with 1, 2, 3 and 16 threads", "[nn][plain]") {
   EtcConfig config = test::tiny_config();
   config.hidden_size = 256;
   config.intermediate_size = 3072;
