@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ inline std::vector<data::JsonRecord> read_raw_records(const std::filesystem::pat
   std::vector<data::JsonRecord> records;
   for (data::RecordSlice slice; reader->next(slice);) records.push_back(data::parse_record(slice));
   return records;
+}
+
+// The same, read once for all tests of a program. The file must not change while they run.
+inline const std::vector<data::JsonRecord>& shared_raw_records(const std::filesystem::path& path,
+                                                               data::RecordLayout layout) {
+  static std::map<std::filesystem::path, std::vector<data::JsonRecord>> read;
+  const auto found = read.find(path);
+  return found != read.end() ? found->second : read.emplace(path, read_raw_records(path, layout)).first->second;
 }
 
 // One record from its text.

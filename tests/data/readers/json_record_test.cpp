@@ -176,11 +176,11 @@ TEST_CASE("a record that memory does not suffice for is no fault of the record",
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "record", "x");
   std::string text = "{\"a\": [7";
-  for (int i = 0; i < 12'000'000; ++i) text += ",7";
+  for (int i = 0; i < 1'500'000; ++i) text += ",7";
   RecordSlice slice = slice_of(text + "]}");
-  REQUIRE(parse(slice.text).value["a"].size() > 10'000'000);
+  REQUIRE(parse(slice.text).value["a"].size() > 1'000'000);
   std::vector<int> outcomes;  // one for each limit
-  for (std::uint64_t megabytes = 4; megabytes <= 4096; megabytes *= 2) {
+  for (std::uint64_t megabytes = 1; megabytes <= 512; megabytes *= 2) {
     CAPTURE(megabytes);
     try {
       run_probe("record", folder / "record",

@@ -17,7 +17,8 @@ std::string entry(const std::string& key, const std::string& value) {
   return fmt::format("{:<34} {}", key, value);
 }
 
-// Runs every command once, with all results in one folder.
+// Runs every command once, with all results in one folder. The model has positions for one length of a forecast only,
+// since each length is timed for up to two seconds.
 struct InfoScene {
   etc::test::TemporaryFolder folder;
 
@@ -35,7 +36,7 @@ struct InfoScene {
                  folder / "dev.h5", "--max-rejects", "1"},
                 vocabulary));
     must(joined({"train", "--task", "wikihop", "--data", folder / "train.h5", "--eval-data", folder / "dev.h5",
-                 "--output", folder / "run", "--log-every", "1"},
+                 "--output", folder / "run", "--log-every", "1", "--max-absolute-position-embeddings", "600"},
                 etc::test::tiny_training("3")));
     const fs::path model = folder / "run/best";
     must({"predict", "--model", model, "--data", folder / "dev.h5", "--output", folder / "predictions.json",
@@ -62,9 +63,15 @@ struct InfoScene {
   }
 };
 
+// Made once for all tests, which add files to it and change none.
+const InfoScene& info_scene() {
+  static const InfoScene once;
+  return once;
+}
+
 TEST_CASE("info tells what each file is that the program writes", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const InfoScene scene;
+  const InfoScene& scene = info_scene();
   const auto told = [&](const fs::path& path, const Words& parts) {
     const Result result = scene.run({"info", path});
     INFO(path << "\n" << result.out << result.err);
@@ -118,7 +125,7 @@ TEST_CASE("info tells what each file is that the program writes", "[cli]") {
 
 TEST_CASE("info refuses damaged files with a message", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const InfoScene scene;
+  const InfoScene& scene = info_scene();
   const auto failed = [&](const char* name, const std::string& bytes, const std::string& part) {
     etc::write_file_atomically(scene.folder / name, bytes);
     const Result result = scene.run({"info", scene.folder / name});
@@ -134,8 +141,9 @@ TEST_CASE("info refuses damaged files with a message", "[cli]") {
   failed("a.tfevents.1", "text", "got no whole record");
   // An incomplete last line comes from a killed run: reported, not refused.
   const std::string metrics = etc::read_file(scene.folder / "run/metrics.jsonl");
-  etc::write_file_atomically(scene.folder / "run/metrics.jsonl", metrics + "{\"step\": 9, \"ki");
-  const Result half = scene.run({"info", scene.folder / "run/metrics.jsonl"});
+  fs::create_directory(scene.folder / "killed");
+  etc::write_file_atomically(scene.folder / "killed/metrics.jsonl", metrics + "{\"step\": 9, \"ki");
+  const Result half = scene.run({"info", scene.folder / "killed/metrics.jsonl"});
   CHECK(half.code == 0);
   CHECK(has(half.out, "other lines"));
 }

@@ -8,6 +8,7 @@
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/padded.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
 using namespace etc::glue;
@@ -57,7 +58,7 @@ Prepared prepared(const Source& source, const fs::path& vocab, std::int64_t seq_
   write_file_atomically(folder / "rows", source.bytes);
   PrepareConfig config = source.config;
   config.seq_len = seq_len;
-  const GluePreparation preparation(config, data::load_tokenizer(vocab));
+  const GluePreparation preparation(config, test::shared_tokenizer(vocab));
   data::ByteStream stream(folder / "rows");
   const auto reader = preparation.open_records(stream);
   Prepared result;

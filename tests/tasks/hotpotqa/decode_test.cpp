@@ -14,6 +14,7 @@
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/hotpotqa/examples.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
 using namespace etc::hotpotqa;
@@ -105,8 +106,8 @@ TEST_CASE("decodes equal the reference's in every golden case and setting", "[ta
     const test::GoldenFile file(path);
     auto answers_path = path;
     const Json answers = read_json_file(answers_path.replace_extension(".json"));
-    const auto records = test::read_raw_records(*data / "hotpotqa" / file.string_attribute("", "source_file"),
-                                                data::RecordLayout::array);
+    const auto& records = test::shared_raw_records(*data / "hotpotqa" / file.string_attribute("", "source_file"),
+                                                   data::RecordLayout::array);
     for (const Json& expected : answers) {
       const auto name = expected.at("case").get<std::string>();
       INFO(name << " " << expected.at("style"));
@@ -132,8 +133,8 @@ TEST_CASE("decodes equal the reference's in every golden case and setting", "[ta
       config.parity = Parity::reference;
       config.special_ids = published_special_ids(expected.at("tokenizer") == "sentencepiece");
       const auto vocab = *data / "vocab" / expected.at("vocab").get<std::string>();
-      const auto tokenizer = data::load_tokenizer(vocab);
-      const HotpotqaPreparation preparation(config, data::load_tokenizer(vocab));
+      const auto tokenizer = test::shared_tokenizer(vocab);
+      const HotpotqaPreparation preparation(config, test::shared_tokenizer(vocab));
       const auto& record = records.at(expected.at("record_index").get<std::size_t>());
       REQUIRE(record.value["_id"] == expected.at("id"));
       data::Example example = preparation.convert(record).examples.at(0);

@@ -7,6 +7,7 @@
 #include "tests/tasks/golden_inputs.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/hotpotqa/examples.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
 using namespace etc::hotpotqa;
@@ -33,10 +34,10 @@ data::LoadedExample prepared(const test::GoldenFile& file, const std::string& gr
   config.is_training = config.labels_required = file.int_attribute(group, "is_training") != 0;
   config.special_ids = published_special_ids(file.string_attribute(group, "tokenizer") == "sentencepiece");
   const HotpotqaPreparation preparation(config,
-                                        data::load_tokenizer(data / "vocab" / file.string_attribute(group, "vocab")));
+                                        test::shared_tokenizer(data / "vocab" / file.string_attribute(group, "vocab")));
   const auto record = file.read<std::int64_t>(group + "/record_index").values[index];
-  const auto records = test::read_raw_records(data / "hotpotqa" / file.string_attribute(group, "source_file"),
-                                              data::RecordLayout::array);
+  const auto& records = test::shared_raw_records(data / "hotpotqa" / file.string_attribute(group, "source_file"),
+                                                 data::RecordLayout::array);
   return {record, 0, preparation.convert(records.at(static_cast<std::size_t>(record))).examples.at(0)};
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/hotpotqa/examples.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
 using namespace etc::hotpotqa;
@@ -75,8 +76,8 @@ TEST_CASE("HotpotQA's losses equal the reference's in every golden case", "[task
   for (const auto& path : files) {
     const test::GoldenFile file(path);
     auto answers = path;
-    const auto records = test::read_raw_records(*data / "hotpotqa" / file.string_attribute("", "source_file"),
-                                                data::RecordLayout::array);
+    const auto& records = test::shared_raw_records(*data / "hotpotqa" / file.string_attribute("", "source_file"),
+                                                   data::RecordLayout::array);
     for (const Json& expected : read_json_file(answers.replace_extension(".json"))) {
       if (expected.at("loss").is_null()) continue;
       const auto name = expected.at("case").get<std::string>();
@@ -87,7 +88,7 @@ TEST_CASE("HotpotQA's losses equal the reference's in every golden case", "[task
       PrepareConfig config = test::hotpotqa_config(Parity::reference, L, G);
       config.special_ids = published_special_ids(expected.at("tokenizer") == "sentencepiece");
       const HotpotqaPreparation preparation(
-          config, data::load_tokenizer(*data / "vocab" / expected.at("vocab").get<std::string>()));
+          config, test::shared_tokenizer(*data / "vocab" / expected.at("vocab").get<std::string>()));
       const auto& record = records.at(expected.at("record_index").get<std::size_t>());
       const std::vector<data::LoadedExample> examples = {{0, 0, preparation.convert(record).examples.at(0)}};
       const auto read = [&](const char* set) { return file.read<float>(name + "/" + set).values; };

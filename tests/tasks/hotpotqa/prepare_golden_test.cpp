@@ -8,6 +8,7 @@
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/padded.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
 using namespace etc::hotpotqa;
@@ -30,7 +31,7 @@ struct Group {
       : file(golden),
         name(group),
         vocab(data / "vocab" / file.string_attribute(name, "vocab")),
-        tokenizer(data::load_tokenizer(vocab)),
+        tokenizer(test::shared_tokenizer(vocab)),
         bio(file.string_attribute(name, "answer_encoding") == "bio") {
     config.long_seq_len = file.int_attribute(name, "long_seq_len");
     config.global_seq_len = file.int_attribute(name, "global_seq_len");
@@ -169,7 +170,7 @@ void compare_group(const Group& group, const std::vector<data::JsonRecord>& reco
   };
   PrepareConfig lenient = group.config;
   lenient.labels_required = group.config.is_training;
-  const HotpotqaPreparation preparation(lenient, data::load_tokenizer(group.vocab));
+  const HotpotqaPreparation preparation(lenient, test::shared_tokenizer(group.vocab));
   const GoldenFeatures golden(group);
   const auto ids = file.read_strings(group.name + "/id");
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -213,14 +214,11 @@ TEST_CASE("features equal the published preparation's, record by record, in ever
   for (const fs::path& path : files) {
     CAPTURE(path);
     const test::GoldenFile file(path);
-    std::map<std::string, std::vector<data::JsonRecord>> records;
     for (const std::string& name : file.groups()) {
       CAPTURE(name);
       const std::string source = file.string_attribute(name, "source_file");
-      if (!records.contains(source)) {
-        records[source] = test::read_raw_records(*data / "hotpotqa" / source, data::RecordLayout::array);
-      }
-      compare_group(Group(file, name, *data), records[source]);
+      compare_group(Group(file, name, *data),
+                    test::shared_raw_records(*data / "hotpotqa" / source, data::RecordLayout::array));
     }
   }
 }

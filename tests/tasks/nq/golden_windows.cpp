@@ -3,6 +3,7 @@
 #include "tests/support/folders.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 namespace etc::test {
 
@@ -29,7 +30,7 @@ GoldenNqConfig::GoldenNqConfig(const GoldenFile& file, const std::string& name)
 }
 
 std::unique_ptr<data::Tokenizer> GoldenNqConfig::load_tokenizer() const {
-  return data::load_tokenizer(vocab_, {.do_lower_case = lower_case_, .whole_user_pieces = true});
+  return shared_tokenizer(vocab_, {.do_lower_case = lower_case_, .whole_user_pieces = true});
 }
 
 fs::path GoldenNqConfig::resolve(const std::string& file) const {

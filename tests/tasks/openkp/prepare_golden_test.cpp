@@ -12,6 +12,7 @@
 #include "tests/tasks/openkp/small_pages.h"
 #include "tests/tasks/padded.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
 using namespace etc::openkp;
@@ -183,9 +184,9 @@ void compare_group(const test::GoldenFile& file, const std::string& name, const 
   const PrepareConfig config = config_of(json, file.string_attribute(name, "stage") != "raw");
   const auto vocab = vocab_folder / fs::path(json.at("vocab").get<std::string>()).filename();
   const bool lower = json.at("do_lower_case");
-  const auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = lower, .whole_user_pieces = true});
-  const OpenkpPreparation preparation(config,
-                                      data::load_tokenizer(vocab, {.do_lower_case = lower, .whole_user_pieces = true}));
+  const auto tokenizer = test::shared_tokenizer(vocab, {.do_lower_case = lower, .whole_user_pieces = true});
+  const OpenkpPreparation preparation(
+      config, test::shared_tokenizer(vocab, {.do_lower_case = lower, .whole_user_pieces = true}));
   GoldenGroup golden(file, name, config);
   const auto files = file.read_strings(name + "/record/source_file");
   const auto indices = file.read<std::int64_t>(name + "/record/record_index").values;

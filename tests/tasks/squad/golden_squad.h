@@ -12,6 +12,7 @@
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 namespace etc::test {
 
@@ -66,7 +67,7 @@ inline std::vector<data::JsonRecord> golden_squad_records(const GoldenFile& file
 
 inline std::unique_ptr<data::Tokenizer> golden_tokenizer(const std::filesystem::path& data, const std::string& vocab,
                                                          bool lower_case) {
-  return data::load_tokenizer(data / "vocab" / vocab, {.do_lower_case = lower_case});
+  return shared_tokenizer(data / "vocab" / vocab, {.do_lower_case = lower_case});
 }
 
 }  // namespace etc::test

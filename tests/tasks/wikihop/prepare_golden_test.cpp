@@ -9,6 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
+#include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
 using namespace etc::wikihop;
@@ -158,9 +159,9 @@ void compare_group(const Group& group, const std::map<std::string, std::vector<d
     return record;
   };
 
-  const WikihopPreparation preparation(group.config, data::load_tokenizer(group.vocab),
+  const WikihopPreparation preparation(group.config, test::shared_tokenizer(group.vocab),
                                        data::load_splitter(splitter_name));
-  const auto tokenizer = data::load_tokenizer(group.vocab);
+  const auto tokenizer = test::shared_tokenizer(group.vocab);
   const GoldenFeatures golden(group);
   const auto ids = file.read_strings(group.name + "/id");
   REQUIRE(!ids.empty());
