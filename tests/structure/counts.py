@@ -5,6 +5,8 @@
     tests/structure/counts.py --list              prints the table and every finding with its place
     tests/structure/counts.py --check [FOLDER]    prints only what exceeds its limit (in the tree FOLDER); fails if
                                                   anything does
+    tests/structure/counts.py --list --check      both, reading the sources once; what exceeds its limit goes to
+                                                  standard error
 
 The sources are read as text, without a compiler. Strings and comments are blanked where they would cause false matches.
 - Comment share: the share of a folder's non-blank lines (without its subfolders) that contain `//`.
@@ -21,6 +23,7 @@ The sources are read as text, without a compiler. Strings and comments are blank
   do not count.
 """
 import collections
+import functools
 import pathlib
 import re
 import sys
@@ -146,6 +149,7 @@ def functions(path):
             stack.append("initialiser")  # = {…}, name{…}, or a lambda assigned to a variable
 
 
+@functools.cache
 def all_functions():
     long, many, seen = [], [], set()
     for path in sources(PRODUCT):
@@ -188,6 +192,7 @@ def code_lines(path):
     return kept
 
 
+@functools.cache
 def repeats():
     """[(length, place, other place)]: pairs of maximal runs of equal lines."""
     files = [(name_of(path), code_lines(path)) for path in sources(PRODUCT)]
@@ -236,8 +241,8 @@ def main():
         found = over_limit()
         print("\n".join(found) if found else "within all limits")
         sys.exit(bool(found))
-    if sys.argv[1:] not in ([], ["--list"]):
-        sys.exit("usage: tests/structure/counts.py [--list | --check [FOLDER]]")
+    if sys.argv[1:] not in ([], ["--list"], ["--list", "--check"]):
+        sys.exit("usage: tests/structure/counts.py [--list | --check [FOLDER] | --list --check]")
     long, many = all_functions()
     lines, longest = longest_source()
     known, repeated = operators(), repeats()
@@ -257,12 +262,16 @@ def main():
     width = max(len(what) for what, _ in rows)
     for what, figure in rows:
         print(f"{what:{width}}  {figure}")
-    if sys.argv[1:] == ["--list"]:
+    if sys.argv[1:2] == ["--list"]:
         for title, findings in {"functions of many lines": long, "functions with many parameters": many,
                                 "repeated runs": repeated}.items():
             print(f"\n{title}")
             for finding in findings:
                 print("  " + "  ".join(str(part) for part in finding))
+    if "--check" in sys.argv:
+        found = over_limit()
+        print("\n".join(found) if found else "within all limits", file=sys.stderr)
+        sys.exit(bool(found))
 
 
 if __name__ == "__main__":

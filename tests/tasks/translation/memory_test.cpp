@@ -136,7 +136,7 @@ TEST_CASE("translations that do not fit together are made in parts, and lines th
   const Trained scene(kModel);
   const std::string lines = read_file(scene.path("s/dev.source"));
   std::string many;
-  for (int i = 0; i < 40; ++i) many += lines;
+  for (int i = 0; i < 20; ++i) many += lines;
   const std::string all_lines = std::to_string(std::count(many.begin(), many.end(), '\n'));
   write_file_atomically(scene.path("many.source"), many);
   const auto translate = [&](const std::string& input, const Words& more) {
