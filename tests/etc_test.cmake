@@ -1,8 +1,12 @@
 # Checks need no optimised code of their own: Catch2's expressions cost -O3, and -O1 with sanitizers, more time than they
-# save.
+# save. Folders whose tests compute little themselves set -O0, which compiles in a quarter less time.
+set(etc_test_optimization -O0)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(etc_test_optimization -O1)
+endif()
 function(etc_test_code target)
   set_target_properties(${target} PROPERTIES ETC_TEST_CODE ON)
-  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O1>" "$<$<CONFIG:RelWithDebInfo>:-O0>")
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release,RelWithDebInfo>:${etc_test_optimization}>")
 endfunction()
 
 function(etc_test name)
@@ -11,7 +15,7 @@ function(etc_test name)
   target_link_libraries(${name} PRIVATE etc_test_main ${ARG_LIBRARIES})
   etc_test_code(${name})
   if(ETC_PRECOMPILE)
-    target_precompile_headers(${name} REUSE_FROM etc_test_headers)
+    target_precompile_headers(${name} REUSE_FROM etc_test_headers${etc_test_optimization})
     target_compile_options(${name} PRIVATE ${etc_precompile_options})
   endif()
   etc_unity(${name})
