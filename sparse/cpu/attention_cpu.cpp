@@ -53,10 +53,10 @@ namespace {
 
 // Slots take plain functions: a lambda that captures nothing is one.
 void fill_scratch_sizes(Device device) {
-  attention_forward_scratch_slot.fill(
-      device, [](const AttentionInputs& in) { return ETC_DISPATCH(forward_scratch)(in); });
-  attention_backward_scratch_slot.fill(
-      device, [](const AttentionInputs& in) { return ETC_DISPATCH(backward_scratch)(in); });
+  attention_forward_scratch_slot.fill(device,
+                                      [](const AttentionInputs& in) { return ETC_DISPATCH(forward_scratch)(in); });
+  attention_backward_scratch_slot.fill(device,
+                                       [](const AttentionInputs& in) { return ETC_DISPATCH(backward_scratch)(in); });
 }
 }  // namespace
 
