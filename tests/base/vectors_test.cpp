@@ -13,7 +13,6 @@
 #include "etc_core/base/nearest_int-inl.h"
 #include "etc_core/base/philox-inl.h"
 #include "etc_core/base/power_of_two-inl.h"
-#include "etc_core/base/vector_dispatch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -138,7 +137,7 @@ TEST_CASE("a call runs the version of the best instruction set that processor an
   const auto avx512 = [] { return 2; };
   CHECK(version_for_cpu(+baseline, +avx512)() == (cpu_has_avx512_vectors() ? 2 : 1));
   CHECK(version_for_cpu(+baseline, nullptr)() == 1);
-  // The first word after the architecture's is the baseline's; the parts of AVX-512 that the processor has follow.
+  // Names the parts of AVX-512 that the processor has, within the limit.
   const std::string instructions = instruction_set();
   CHECK(cpu_has_avx512_vectors() ==
         (Contains("avx512f").match(instructions) && Contains("avx512bw").match(instructions) &&

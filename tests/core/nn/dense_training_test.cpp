@@ -161,12 +161,11 @@ TEST_CASE("the forecast of a dense encoder's memory is what the ledger then meas
           std::printf(" %.1f/%.1f", 1e-6 * static_cast<double>(expected.peak),
                       1e-6 * static_cast<double>(measured.peak));
         for (int p = 0; p < kPurposeCount; ++p) {
-          if (p == static_cast<int>(Purpose::scratch))
-            continue;  // threads' scratch differs, below half a megabyte each
+          if (p == static_cast<int>(Purpose::scratch)) continue;  // threads' scratch differs, below a megabyte each
           CAPTURE(purpose_name(static_cast<Purpose>(p)));
           CHECK(measured.at_peak[p] == expected.at_peak[p]);
         }
-        CHECK(std::abs(measured.peak - expected.peak) < 500'000 * thread_count());
+        CHECK(std::abs(measured.peak - expected.peak) < 1'000'000 * thread_count());
       }
     }
   }
