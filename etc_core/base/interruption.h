@@ -1,5 +1,5 @@
-// Cancelling long computations: between its parts, the work asks the caller whether to go on. For programs that use the
-// library; `etc` itself has the stop signal (tasks/train/stop_signal.h).
+// Cancelling long computations and waits: between its parts, the work asks whether to go on. check_interruption() is for
+// programs that use the library, told_to_stop() for the stop signal of `etc` (tasks/train/stop_signal.h).
 #pragma once
 
 #include <chrono>
@@ -28,5 +28,22 @@ class InterruptionWatch : NotCopied {
 
 // Called between the layers of an encoder. Throws what the watch's ask() throws; does nothing without a watch.
 void check_interruption();
+
+// While an object lives, told_to_stop() on every thread returns what its function returns; of several objects, the latest
+// one's. They end in the reverse order of their creation.
+class StopQuery : NotCopied {
+ public:
+  using Ask = bool (*)();
+
+  explicit StopQuery(Ask ask);
+  ~StopQuery();
+
+ private:
+  Ask before_;
+};
+
+// Asked by waits of unknown length, such as for the reader of a FIFO: a signal that arrives just before a system call
+// does not end that call, so the wait has to be polled. False without a StopQuery.
+bool told_to_stop();
 
 }  // namespace etc

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/interruption.h"
 
 namespace etc {
 
@@ -56,7 +57,7 @@ int open_fifo(const fs::path& path, const fs::path& name) {
   while ((descriptor = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0) {
     if (errno != ENXIO && errno != EINTR) fail_io(name, "open", errno);
     const struct timespec pause { 0, kWaitForReader };
-    if (::nanosleep(&pause, nullptr) != 0) {
+    if (told_to_stop() || ::nanosleep(&pause, nullptr) != 0) {
       throw Interrupted(name.string() + ": stopped while waiting for a reader of the FIFO");
     }
   }

@@ -27,7 +27,7 @@ extern "C" void on_signal(int signal) {
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal() : query_(&StopSignal::requested) {
   received = 0;
   use_signal_stack();
   struct sigaction action {};

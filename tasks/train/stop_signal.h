@@ -5,6 +5,7 @@
 #include <csignal>
 #include <string>
 
+#include "etc_core/base/interruption.h"
 #include "etc_core/base/not_copied.h"
 
 namespace etc {
@@ -25,6 +26,9 @@ class StopSignal : NotCopied {
   static void request();  // as a signal would, from any thread; only while one exists
   static bool requested();
   static const char* name();  // "SIGINT", "SIGTERM", "SIGHUP", "the caller"
+
+ private:
+  StopQuery query_;  // waits of the library end as well
 };
 
 // Throws Interrupted(message) after a stop signal. With several processes throws an Error instead, because the others

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/interruption.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
@@ -226,6 +227,22 @@ TEST_CASE("waiting for a FIFO's reader ends with a signal", "[base]") {
   REQUIRE_THROWS_AS(AtomicFile(folder / "fifo"), Interrupted);
   ::ualarm(0, 0);
   ::sigaction(SIGALRM, &before, nullptr);
+}
+
+TEST_CASE("waiting for a FIFO's reader ends when the stop came before the wait", "[base]") {
+  const test::TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  REQUIRE_FALSE(told_to_stop());
+  {
+    const StopQuery stopped([] { return true; });
+    REQUIRE_THROWS_AS(AtomicFile(folder / "fifo"), Interrupted);
+    {
+      const StopQuery running([] { return false; });
+      REQUIRE_FALSE(told_to_stop());
+    }
+    REQUIRE(told_to_stop());
+  }
+  REQUIRE_FALSE(told_to_stop());
 }
 
 TEST_CASE("a device stays one and is written", "[base]") {
