@@ -235,7 +235,9 @@ TEST_CASE("waiting for a FIFO's reader ends when the stop came before the wait",
   REQUIRE_FALSE(told_to_stop());
   {
     const StopQuery stopped([] { return true; });
+    ::alarm(10);  // ends this program if the wait does not end
     REQUIRE_THROWS_AS(AtomicFile(folder / "fifo"), Interrupted);
+    ::alarm(0);
     {
       const StopQuery running([] { return false; });
       REQUIRE_FALSE(told_to_stop());
