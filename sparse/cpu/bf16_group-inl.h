@@ -20,6 +20,7 @@
 
 #include "etc_core/base/nearest_int-inl.h"
 #include "sparse/cpu/bf16_fill-inl.h"
+#include "sparse/cpu/bf16_weave.h"
 #include "sparse/cpu/dropout-inl.h"
 #include "sparse/cpu/logits-inl.h"
 #include "sparse/cpu/pair_terms-inl.h"
@@ -32,7 +33,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // result is exact for integer x, so that a row with one key gets the weight 1; it is 0 for -inf, and subnormal or 0
 // below 2^-126, which the threads and the tiles treat as 0. x = n + r with 0 <= r < 1; 2^r is the cubic through both
 // end points with the least relative error; n is added to the exponent.
-HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
+// Lanes outside of `visible` are 0, whatever x is.
+HWY_INLINE UintVec bf16_power_bits(FloatMask visible, FloatVec x) {
   const FloatTag d;
   const UintTag du;
   const auto cubic = [&](FloatVec r) HWY_ATTR {
@@ -44,12 +46,14 @@ HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
 #if HWY_TARGET <= HWY_AVX3
   // One instruction each for r (rounding down, no exceptions) and for p·2^n.
   const FloatVec p = cubic(FloatVec{_mm512_reduce_ps(x.raw, 0x09)});
-  return hn::BitCast(du, FloatVec{_mm512_scalef_ps(p.raw, x.raw)});
+  return hn::BitCast(du, FloatVec{_mm512_maskz_scalef_ps(visible.raw, p.raw, x.raw)});
 #else
   const FloatVec clamped = hn::Max(x, hn::Set(d, -127.0f));
   const FloatVec n = hn::Floor(clamped);
   const FloatVec p = cubic(hn::Sub(clamped, n));
-  return hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, etc::HWY_NAMESPACE::nearest_int(n))));
+  const UintVec bits =
+      hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, etc::HWY_NAMESPACE::nearest_int(n))));
+  return hn::IfThenElseZero(hn::RebindMask(du, visible), bits);
 #endif
 }
 
@@ -107,15 +111,20 @@ HWY_INLINE FloatVec shift_of(const RunningSoftmax& softmax, int v) {
 
 // The weights of two consecutive keys, added to the sum and rounded as a pair. Weights round half away from zero, which
 // is as accurate as half to even.
-HWY_INLINE UintVec weight_pair(FloatVec first_logit, FloatVec second_logit, FloatVec shift, FloatVec& sum) {
+HWY_INLINE UintVec join_weights(UintVec first, UintVec second, FloatVec& sum) {
   const FloatTag d;
   const UintTag du;
   const UintVec half = hn::Set(du, 0x8000u), upper = hn::Set(du, 0xFFFF0000u);
-  const UintVec first = bf16_power_bits(hn::Sub(first_logit, shift));
-  const UintVec second = bf16_power_bits(hn::Sub(second_logit, shift));
   sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
   return hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
 }
+
+// One step of a group: at most kBf16Keys keys of a key block.
+struct Bf16Step {
+  KeyBlock block;
+  float* logits;           // [keys, kGroup]; one column before and one tile after may be overwritten
+  std::uint16_t* w_pairs;  // [kBf16Keys/2, kGroup, 2]
+};
 
 // The pairs of a step's weights, padded with zero weights: `lead` keys before the step, and after it up to the
 // alignment (the values there are finite, but belong to other keys).
@@ -133,9 +142,20 @@ struct StepPairs {
   }
 };
 
+// Calls body(j) for every second key, and issues a part of the products before every fourth.
+template <typename Body>
+HWY_INLINE void for_parts(std::int64_t keys, WovenProducts& products, const Body& body) {
+  for (std::int64_t part = 0; part < keys; part += 4) {
+    products.issue();
+    const std::int64_t end = std::min(part + 4, keys);
+    for (std::int64_t j = part; j < end; j += 2) body(j);
+  }
+}
+
 // Weights of a step from its logits [keys, kGroup]. Half pairs at the ends are completed with a masked column, so there
 // must be room for one column before and one after the logits.
-HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, RunningSoftmax& softmax) {
+HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, WovenProducts& products,
+                                  RunningSoftmax& softmax) {
   const FloatTag d;
   std::int64_t keys = step.keys;
   const float hidden = -std::numeric_limits<float>::infinity();
@@ -149,38 +169,44 @@ HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, RunningS
     const FloatVec shift = shift_of(softmax, v);
     FloatVec sum = softmax.total[v];
     const float* from = logits + v * kLanes;  // [keys, kLanes], columns kGroup apart
-    for (std::int64_t j = 0; j < keys; j += 2, from += 2 * kGroup) {
-      const UintVec pair = weight_pair(hn::LoadU(d, from), hn::LoadU(d, from + kGroup), shift, sum);
+    const FloatMask all = hn::FirstN(d, kLanes);
+    const auto weight = [&](const float* column)
+                            HWY_ATTR { return bf16_power_bits(all, hn::Sub(hn::LoadU(d, column), shift)); };
+    for_parts(keys, products, [&](std::int64_t j) HWY_ATTR {
+      const UintVec pair = join_weights(weight(from + j * kGroup), weight(from + (j + 1) * kGroup), sum);
       hn::StoreU(pair, UintTag(), step.begin() + j / 2 * kGroup + v * kLanes);
-    }
+    });
     softmax.total[v] = sum;
   }
 }
 
-// Loop that computes weights of whole pairs directly from the columns, relative to the current reference. It also
-// stores the logits, in case the reference must be raised.
-struct WeighColumns {
-  std::uint32_t* to;                   // StepPairs::begin()
-  FloatVec (&total)[kGroupVectors];    // added to
-  FloatVec shift[kGroupVectors] = {};  // shift_of()
-
-  template <typename Columns>
-  HWY_INLINE void operator()(Columns& columns, std::int64_t keys, float* s) const {
-    const FloatTag d;
-    FloatVec sum[kGroupVectors];
-    for (int v = 0; v < kGroupVectors; ++v) sum[v] = total[v];
-    for (std::int64_t j = 0; j < keys; j += 2) {
-      for (int v = 0; v < kGroupVectors; ++v) {
-        const std::int64_t at = j * kGroup + v * kLanes;
-        const FloatVec first = columns.at(j, v), second = columns.at(j + 1, v);
-        hn::StoreU(first, d, s + at);
-        hn::StoreU(second, d, s + at + kGroup);
-        hn::StoreU(weight_pair(first, second, shift[v], sum[v]), UintTag(), to + j / 2 * kGroup + v * kLanes);
-      }
-    }
-    for (int v = 0; v < kGroupVectors; ++v) total[v] = sum[v];
+// The weights of a step's whole pairs of keys directly from m, relative to the current reference, for a type without C
+// in an operator whose scores are logits (HeadContext::use_base_2). m stays, in case the reference must be raised.
+template <typename Term>
+HWY_INLINE void weigh_columns(const HeadContext& head, const Bf16Step& step, const Term& term, std::uint32_t* to,
+                              WovenProducts& products, FloatVec* largest, RunningSoftmax& softmax) {
+  const FloatTag d;
+  const std::uint16_t* const visible = step.block.tiles->visible.data() + step.block.column;  // [keys]
+  const float* const dots = step.logits;                                                      // [keys, kGroup]
+  const FloatVec scale = hn::Set(d, head.scale);
+  for (int v = 0; v < kGroupVectors; ++v) {
+    const FloatVec shift = shift_of(softmax, v);
+    FloatVec sum = softmax.total[v], most = largest[v];
+    const auto weight = [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
+      const FloatMask seen = lanes_of(visible[j], v);
+      const FloatVec logit = term.score(hn::LoadU(d, dots + j * kGroup + v * kLanes), scale, j, v);
+      most = hn::IfThenElse(seen, hn::Max(most, logit), most);
+      return bf16_power_bits(seen, hn::Sub(logit, shift));
+    };
+    for_parts(
+        step.block.keys, products, [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
+          const UintVec first = weight(j), second = weight(j + 1);
+          hn::StoreU(join_weights(first, second, sum), UintTag(), to + j / 2 * kGroup + v * kLanes);
+        });
+    softmax.total[v] = sum;
+    largest[v] = most;
   }
-};
+}
 
 // Zeroes the weights that dropout does not keep.   keep [keys]: bits of the pairs; one more before and after is read
 HWY_INLINE void drop_pairs(const StepPairs& step, const std::uint16_t* keep) {
@@ -214,13 +240,6 @@ HWY_INLINE void bf16_dots(const HeadContext& head, const KeyBlock& block, bool s
   join_bf16_pairs(block, scratch.terms, scored, s);
 }
 
-// One step of a group: at most kBf16Keys keys of a key block.
-struct Bf16Step {
-  KeyBlock block;
-  float* logits;           // [keys, kGroup]; one column before and one tile after may be overwritten
-  std::uint16_t* w_pairs;  // [kBf16Keys/2, kGroup, 2]
-};
-
 // A group's steps in order. In forward a key block is a whole run; it is cut here at the alignment of value tiles.
 class StepWalk {
  public:
@@ -242,13 +261,31 @@ class StepWalk {
   std::int64_t alignment_, first_ = 0;
 };
 
-// q·k of a step, unless C already holds the sum (mode read).
-HWY_INLINE void multiply_keys_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
-                                 const GroupScratch& scratch) {
-  require_bf16(head, *step.block.panel, step.block.row + step.block.keys, scratch.bf16);
+// Packs a step's keys and values, and prefetches its C.
+HWY_INLINE void require_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
+                           const GroupScratch& scratch) {
+  const KeyBlock& block = step.block;
+  require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
+  if (scores.mode != ScoreMode::read) scores_ahead(scores, block).ask(block.keys);
+}
+
+// Begins q·k of a step, unless C already holds the sum (mode read).
+HWY_INLINE void begin_dots_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
+                              const GroupScratch& scratch) {
+  require_of(head, step, scores, scratch);
   if (scores.mode == ScoreMode::read) return;
-  scores_ahead(scores, step.block).ask(step.block.keys);
-  bf16_dots(head, step.block, scores.mode != ScoreMode::none, scratch, step.logits);
+  const KeyBlock& block = step.block;
+  const std::int64_t stride = head.bf16_stride;
+  head.bf16->begin_dots(scratch.bf16.q_pairs, block.panel->bf16().k_rows + block.row * stride, stride, block.keys,
+                        step.logits);
+}
+
+// m of the step whose q·k was begun last.
+HWY_INLINE void end_dots_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
+                            const GroupScratch& scratch) {
+  if (scores.mode == ScoreMode::read) return;
+  head.bf16->end_dots(step.block.keys, step.logits);
+  join_bf16_pairs(step.block, scratch.terms, scores.mode != ScoreMode::none, step.logits);
 }
 
 HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
@@ -258,36 +295,40 @@ HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
 // The weights of a step whose type carries scores (its logit loop has no registers left for weights), whose reference
 // is not yet set, or which has half pairs.
 HWY_NOINLINE inline void weigh_step_by_logits(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
-                                              const GroupScratch& scratch, FloatVec* largest, RunningSoftmax& softmax) {
+                                              const GroupScratch& scratch, WovenProducts& products, FloatVec* largest,
+                                              RunningSoftmax& softmax) {
   logits_of_block(head, step.block, scores, scratch.terms, step.logits, largest);
-  if (any_outgrown(largest, softmax)) follow_largest(head, largest, scratch.bf16.out_columns, softmax);
-  weights_of_logits(pairs_of(head, step), step.logits, softmax);
+  if (any_outgrown(largest, softmax)) {
+    if (softmax.begun) products.finish();  // the sums must be complete before they are rescaled
+    follow_largest(head, largest, scratch.bf16.out_columns, softmax);
+  }
+  weights_of_logits(pairs_of(head, step), step.logits, products, softmax);
   softmax.begun = true;
 }
 
 // Logits and weights of a step.
 HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::int64_t first_query,
-                           const TypeScores& scores, const GroupScratch& scratch, RunningSoftmax& softmax) {
+                           const TypeScores& scores, const GroupScratch& scratch, WovenProducts& products,
+                           RunningSoftmax& softmax) {
   const StepPairs pairs = pairs_of(head, step);
   pairs.clear_ends();
   // Starts at the reference, because only larger logits matter.
   FloatVec largest[kGroupVectors];  // [kGroup]
   for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
-  if (softmax.begun && scores.mode == ScoreMode::none && pairs.lead % 2 == 0 && pairs.keys % 2 == 0) {
-    FloatVec total[kGroupVectors];
-    for (int v = 0; v < kGroupVectors; ++v) total[v] = softmax.total[v];
-    WeighColumns weigh{pairs.begin(), total};
-    for (int v = 0; v < kGroupVectors; ++v) weigh.shift[v] = shift_of(softmax, v);
-    unscored_logits(head, step.block, scratch.terms, step.logits, largest, weigh);
+  const bool scores_are_logits = head.logit_unit == 1.0f && scores.mode == ScoreMode::none;
+  if (softmax.begun && scores_are_logits && pairs.lead % 2 == 0 && pairs.keys % 2 == 0) {
+    FloatVec before[kGroupVectors];
+    for (int v = 0; v < kGroupVectors; ++v) before[v] = softmax.total[v];
+    with_any_term(
+        scratch.terms, step.block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+          weigh_columns(head, step, term, pairs.begin(), products, largest, softmax);
+        });
     if (HWY_UNLIKELY(any_outgrown(largest, softmax))) {
-      // Recompute the weights from the logits.
-      follow_largest(head, largest, scratch.bf16.out_columns, softmax);
-      weights_of_logits(pairs, step.logits, softmax);
-    } else {
-      for (int v = 0; v < kGroupVectors; ++v) softmax.total[v] = total[v];
+      for (int v = 0; v < kGroupVectors; ++v) softmax.total[v] = before[v];
+      weigh_step_by_logits(head, step, scores, scratch, products, largest, softmax);
     }
   } else {
-    weigh_step_by_logits(head, step, scores, scratch, largest, softmax);
+    weigh_step_by_logits(head, step, scores, scratch, products, largest, softmax);
   }
   // The sum takes the weights before dropout.
   if (!head.dropout) return;
@@ -297,11 +338,11 @@ HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::i
 }
 
 // Adds a step's weighted values to the group's sums.
-HWY_INLINE void add_values_of(const HeadContext& head, const Bf16Step& step, const Bf16Scratch& own) {
+HWY_INLINE void add_values_of(const HeadContext& head, const StepPairs& pairs, const KeyBlock& block,
+                              const Bf16Scratch& own) {
   // Values are read in whole tiles that start at cache line boundaries.
-  const StepPairs pairs = pairs_of(head, step);
-  const Bf16Panel& panel = step.block.panel->bf16();
-  head.bf16->weighted_sum(pairs.pairs, panel.v_columns + step.block.row - pairs.lead, panel.column_stride,
+  const Bf16Panel& panel = block.panel->bf16();
+  head.bf16->weighted_sum(pairs.pairs, panel.v_columns + block.row - pairs.lead, panel.column_stride,
                           pairs.lead + pairs.keys, head.stride, own.out_columns);
 }
 
@@ -331,21 +372,41 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.weights[0].pairs},
                        {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.weights[1].pairs}};
   Bf16Step *now = &steps[0], *other = &steps[1];
-  const auto multiply_next = [&](Bf16Step& step) HWY_ATTR {
-    if (!walk.next(step.block)) return false;
-    multiply_keys_of(head, step, scores[step.block.set], scratch);
-    return true;
-  };
-  bool more = multiply_next(*now), first = true;
+  const bool weaves = head.bf16->weaves && head.stride == kWovenSize;
+  bool more = walk.next(now->block), first = true;
+  if (more) {
+    begin_dots_of(head, *now, scores[now->block.set], scratch);
+    end_dots_of(head, *now, scores[now->block.set], scratch);
+  }
   while (more) {
     ahead.ask(share);
-    if (!first) add_values_of(head, *other, own);
-    more = multiply_next(*other);
-    weigh_step(head, *now, first_query, scores[now->block.set], scratch, softmax);
+    // Of the step before, whose logits and key block are no longer needed.
+    const StepPairs weights = pairs_of(head, *other);
+    const KeyBlock values = other->block;
+    more = walk.next(other->block);
+    WovenProducts products;
+    const TypeScores& later = scores[other->block.set];
+    if (!first && more && weaves && later.mode != ScoreMode::read) {
+      require_of(head, *other, later, scratch);
+      const Bf16Panel& panel = values.panel->bf16();
+      const KeyBlock& keys = other->block;
+      const WovenOperands operands{
+          own.q_pairs,   keys.panel->bf16().k_rows + keys.row * kWovenSize, other->logits,
+          weights.pairs, panel.v_columns + values.row - weights.lead,       panel.column_stride};
+      products = WovenProducts(operands);
+      weigh_step(head, *now, first_query, scores[now->block.set], scratch, products, softmax);
+      products.finish();
+      join_bf16_pairs(other->block, scratch.terms, later.mode != ScoreMode::none, other->logits);
+    } else {
+      if (!first) add_values_of(head, weights, values, own);
+      if (more) begin_dots_of(head, *other, later, scratch);
+      weigh_step(head, *now, first_query, scores[now->block.set], scratch, products, softmax);
+      if (more) end_dots_of(head, *other, later, scratch);
+    }
     std::swap(now, other);
     first = false;
   }
-  add_values_of(head, *other, own);
+  add_values_of(head, pairs_of(head, *other), other->block, own);
   head.bf16->close_sums(head.stride, own.out_columns);
   // Transpose the output so that its rows are queries.
   for (std::int64_t c = 0; c < head.stride; c += kGroup) {

@@ -22,6 +22,9 @@ struct Bf16Tiles {
   // lines, pairs from even positions.
   std::int64_t key_alignment;
 
+  // Whether the products are AMX instructions, which may be issued between vector instructions (bf16_weave.h).
+  bool weaves;
+
   // Called before and after the products of one thread's task.
   void (*begin)();
   void (*end)();
@@ -39,6 +42,12 @@ struct Bf16Tiles {
   //   contents do not matter; stride a multiple of 32, components beyond D are 0
   void (*dot_products)(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                        float* s);
+
+  // dot_products of at most kTilePairs keys in two parts, so that work between them hides the products' latency: the
+  // first multiplies, the second stores s. In between, no product but weighted_sum may be called.
+  void (*begin_dots)(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
+                     float* s);
+  void (*end_dots)(std::int64_t keys, float* s);
 
   // A group's sums o [components, kGroup], components a multiple of 16. open_sums reads o and close_sums writes it; in
   // between the sums are in registers, if there are enough, and o itself must not be accessed.

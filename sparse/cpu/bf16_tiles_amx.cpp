@@ -17,7 +17,8 @@ namespace etc::sparse {
 
 namespace {
 
-// Tile registers: 0-3 a group's open sums; 4, 5 sums of one call; 6 the left operand, 7 the right one.
+// Tile registers: 0-3 a group's open sums; 4, 5 sums of one call, or of dots between begin and end; 6 the left operand, 7
+// the right one.
 constexpr std::int64_t kRowBytes = 64;
 constexpr std::int64_t kOpenBlocks = 4;  // blocks of 16 output components that stay in tiles: D = 64
 constexpr std::int64_t kBlock = kTileRows16 * kGroup;
@@ -34,9 +35,9 @@ void end() {
 }
 
 // Two blocks of 16 keys at a time, so that the products of one hide the latency of the other, and both use one tile of
-// queries.
-//   q_pairs [stride/2, kGroup, 2], k [32, stride], s [32, kGroup]
-void dot_two_blocks(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, float* s) {
+// queries. The sums stay in tiles 4 and 5.
+//   q_pairs [stride/2, kGroup, 2], k [32, stride]
+void multiply_two_blocks(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride) {
   // Row stride of k in bytes.
   const std::int64_t row = stride * 2;
   const std::uint16_t* const second = k + kTileRows16 * stride;
@@ -49,25 +50,34 @@ void dot_two_blocks(const std::uint16_t* q_pairs, const std::uint16_t* k, std::i
     _tile_loadd(6, second + d, row);
     _tile_dpbf16ps(5, 6, 7);
   }
-  _tile_stored(4, s, kRowBytes);
-  _tile_stored(5, s + kBlock, kRowBytes);
 }
 
-void dot_one_block(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, float* s) {
+// One block; the sums stay in tile 4.
+void multiply_one_block(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride) {
   _tile_zero(4);
   for (std::int64_t d = 0; d < stride; d += kTilePairs) {
     _tile_loadd(7, q_pairs + d * kGroup, kRowBytes);
     _tile_loadd(6, k + d, stride * 2);
     _tile_dpbf16ps(4, 6, 7);
   }
+}
+
+void begin_dots(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys, float*) {
+  keys > kTileRows16 ? multiply_two_blocks(q_pairs, k, stride) : multiply_one_block(q_pairs, k, stride);
+}
+
+//   s [16 or 32, kGroup]
+void end_dots(std::int64_t keys, float* s) {
   _tile_stored(4, s, kRowBytes);
+  if (keys > kTileRows16) _tile_stored(5, s + kBlock, kRowBytes);
 }
 
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
-  std::int64_t j = 0;
-  for (; j + kTileRows16 < keys; j += 2 * kTileRows16) dot_two_blocks(q_pairs, k + j * stride, stride, s + j * kGroup);
-  if (j < keys) dot_one_block(q_pairs, k + j * stride, stride, s + j * kGroup);
+  for (std::int64_t j = 0; j < keys; j += 2 * kTileRows16) {
+    begin_dots(q_pairs, k + j * stride, stride, keys - j, nullptr);
+    end_dots(keys - j, s + j * kGroup);
+  }
 }
 
 // Heads that are too wide for the tiles keep their sums in memory.
@@ -115,16 +125,16 @@ void weigh_in_tiles(const std::uint16_t* w_pairs, const std::uint16_t* v, std::i
   }
 }
 
-// One block of 16 components.
+// One block of 16 components. Tile 0 is free, since nothing is open in tiles.
 void weigh_in_memory(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                      float* o) {
-  _tile_loadd(4, o, kRowBytes);
+  _tile_loadd(0, o, kRowBytes);
   for (std::int64_t j = 0; j < keys; j += kTilePairs) {
     _tile_loadd(7, w_pairs + j * kGroup, kRowBytes);
     _tile_loadd(6, v + j, v_stride * 2);
-    _tile_dpbf16ps(4, 6, 7);
+    _tile_dpbf16ps(0, 6, 7);
   }
-  _tile_stored(4, o, kRowBytes);
+  _tile_stored(0, o, kRowBytes);
 }
 
 // Tile numbers are part of the instructions, hence one version per number of blocks.
@@ -179,8 +189,9 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 
 // A table of functions, because the implementation is selected at run time.
 const Bf16Tiles& amx_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{kTilePairs,   begin,     end,        round_row_avx512, round_pairs_avx512,
-                                   dot_products, open_sums, close_sums, weighted_sum,     outer_products};
+  static constexpr Bf16Tiles tiles{kTilePairs,         true,         begin,         end,      round_row_avx512,
+                                   round_pairs_avx512, dot_products, begin_dots,    end_dots, open_sums,
+                                   close_sums,         weighted_sum, outer_products};
   return tiles;
 }
 

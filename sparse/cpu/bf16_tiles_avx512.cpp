@@ -76,6 +76,8 @@ template <bool kAdd>
     multiply_rows<kFewRows, kAdd>(a + r * strides.a, b, pairs, c + r * strides.c, strides);
 }
 
+void keep_dots(std::int64_t, float*) {}
+
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
   multiply<false>(k, q_pairs, stride / 2, s, {stride}, keys);
@@ -97,9 +99,20 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 }  // namespace
 
 const Bf16Tiles& avx512_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{
-      2,         nothing,           nothing,      round_row_avx512, round_pairs_avx512, dot_products,
-      keep_sums, keep_written_sums, weighted_sum, outer_products};
+  // Sums of dot_products are stored at once: nothing is left to end_dots.
+  static constexpr Bf16Tiles tiles{2,
+                                   false,
+                                   nothing,
+                                   nothing,
+                                   round_row_avx512,
+                                   round_pairs_avx512,
+                                   dot_products,
+                                   dot_products,
+                                   keep_dots,
+                                   keep_sums,
+                                   keep_written_sums,
+                                   weighted_sum,
+                                   outer_products};
   return tiles;
 }
 

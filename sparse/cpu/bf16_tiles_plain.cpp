@@ -85,8 +85,9 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 }  // namespace
 
 const Bf16Tiles& plain_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{kTilePairs,   nothing,   nothing,           round_row,    round_pairs,
-                                   dot_products, keep_sums, keep_written_sums, weighted_sum, outer_products};
+  static constexpr Bf16Tiles tiles{kTilePairs,        false,        nothing,       nothing,           round_row,
+                                   round_pairs,       dot_products, dot_products,  keep_written_sums, keep_sums,
+                                   keep_written_sums, weighted_sum, outer_products};
   return tiles;
 }
 

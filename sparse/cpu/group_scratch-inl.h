@@ -68,6 +68,30 @@ struct GroupScratch {
 };
 
 // to[c][i] = rows[i][c] for kGroup rows and columns.   rows [kGroup, stride], to [kGroup, to_stride]
+#if HWY_TARGET <= HWY_AVX3
+HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* to, std::int64_t to_stride) {
+  static_assert(kLanes == kGroup);
+  // Loads do half of the work: a vector takes the same four columns of rows i, i+4, i+8 and i+12. Two rounds of
+  // interleaving, first single floats, then pairs of them, then transpose its four 4x4 blocks.
+  for (std::int64_t c = 0; c < kGroup; c += 4) {
+    const auto quarter = [&](std::int64_t i) HWY_ATTR {
+      const auto part = [&](std::int64_t row) HWY_ATTR { return _mm_loadu_ps(rows + row * stride + c); };
+      __m512 x = _mm512_castps128_ps512(part(i));
+      x = _mm512_mask_broadcast_f32x4(x, 0x00F0, part(i + 4));
+      x = _mm512_mask_broadcast_f32x4(x, 0x0F00, part(i + 8));
+      return _mm512_mask_broadcast_f32x4(x, 0xF000, part(i + 12));
+    };
+    const __m512 r0 = quarter(0), r1 = quarter(1), r2 = quarter(2), r3 = quarter(3);
+    const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(r0, r1)), b = _mm512_castps_pd(_mm512_unpacklo_ps(r2, r3));
+    const __m512d x = _mm512_castps_pd(_mm512_unpackhi_ps(r0, r1)), y = _mm512_castps_pd(_mm512_unpackhi_ps(r2, r3));
+    float* const place = to + c * to_stride;  // [4, kGroup]
+    _mm512_storeu_pd(place, _mm512_unpacklo_pd(a, b));
+    _mm512_storeu_pd(place + to_stride, _mm512_unpackhi_pd(a, b));
+    _mm512_storeu_pd(place + 2 * to_stride, _mm512_unpacklo_pd(x, y));
+    _mm512_storeu_pd(place + 3 * to_stride, _mm512_unpackhi_pd(x, y));
+  }
+}
+#else
 HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* to, std::int64_t to_stride) {
   // 4x4 blocks: two rounds of interleaving, first single floats, then pairs of them (as doubles).
   const hn::FixedTag<float, 4> d4;
@@ -89,6 +113,7 @@ HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* t
     }
   }
 }
+#endif
 
 // lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]; stride a multiple of kGroup
 // Done once per group: 16 rows of D, compared with hundreds of keys that need no transposition.

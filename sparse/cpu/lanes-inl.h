@@ -15,6 +15,7 @@
 #include "etc_core/base/philox-inl.h"
 #include "etc_core/base/power_of_two-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/tile_walk.h"
 #include "sparse/visible_tiles.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,10 +27,6 @@ using IntTag = hn::RebindToSigned<FloatTag>;
 using UintTag = hn::RebindToUnsigned<FloatTag>;
 using UintVec = hn::Vec<UintTag>;
 using WideTag = hn::RepartitionToWide<UintTag>;
-
-// Logits are kept in base 2 (multiplied by log2 e): a softmax weight is then a power of two, without reduction by ln 2.
-inline constexpr float kLog2E = 1.44269504f;
-inline constexpr float kLn2 = 0.69314718f;
 
 // 2^x (base/power_of_two-inl.h).
 HWY_INLINE FloatVec power_of_two(FloatVec x) {

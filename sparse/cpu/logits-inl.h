@@ -148,8 +148,8 @@ class ColumnLogits {
         running_(kMode == ScoreMode::none ? nullptr : scores.place + block.column * kGroup),
         term_(term),
         scale_(hn::Set(FloatTag(), head.scale)),
-        logit_scale_(
-            hn::Set(FloatTag(), kMode == ScoreMode::none ? kLog2E : unit_of<Element> * (kLog2E * scores.logit_scale))),
+        logit_scale_(hn::Set(
+            FloatTag(), kMode == ScoreMode::none ? head.logit_unit : unit_of<Element> * (kLog2E * scores.logit_scale))),
         hidden_(hn::Set(FloatTag(), -std::numeric_limits<float>::infinity())),
         largest_magnitude_(hn::Zero(UintTag())) {
     for (int v = 0; v < kGroupVectors; ++v) largest_[v] = max[v];

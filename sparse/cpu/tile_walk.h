@@ -241,6 +241,10 @@ struct QueryGroup {
   std::int64_t queries = 0;  // at most kGroup
 };
 
+// Logits are kept in base 2 (multiplied by log2 e): a softmax weight is then a power of two, without reduction by ln 2.
+inline constexpr float kLog2E = 1.44269504f;
+inline constexpr float kLn2 = 0.69314718f;
+
 // Values that all groups of a task share (one example, one head). Small and read in every loop, so it is stored by
 // value in the task's scratch.
 struct HeadContext {
@@ -249,6 +253,7 @@ struct HeadContext {
   std::int64_t head_size = 0;  // D
   std::int64_t stride = 0;     // of copied rows
   float scale = 1.0f;          // of the scores
+  float logit_unit = kLog2E;   // a logit in base 2 of a type without C is its score times this
 
   HeadColumns columns() const { return {index, head_size}; }
 
@@ -266,6 +271,12 @@ struct HeadContext {
     if (in.compute != ComputeType::bf16) return;
     bf16 = &bf16_tiles();
     bf16_stride = round_up(stride, kTilePairs);
+  }
+
+  // Lets scores be logits: for operators that carry no C, where nothing else depends on scores.
+  void use_base_2() {
+    scale *= kLog2E;
+    logit_unit = 1.0f;
   }
 
   // Sets the values of a task; the constructor sets only those of the call.

@@ -192,9 +192,10 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
   sink.end(scratch);
 }
 
-// Runs body(task, scratch) for every task of the operator, each on any thread, with that thread's scratch.
+// Runs body(task, scratch) for every task of the operator, each on any thread, with that thread's scratch. base_2: scores
+// are logits (HeadContext::use_base_2).
 template <typename Division, typename Body>
-void for_each_task(const AttentionInputs& in, const Division& division, Pass pass, std::byte* memory,
+void for_each_task(const AttentionInputs& in, const Division& division, Pass pass, bool base_2, std::byte* memory,
                    const Body& body) {
   // Sizes of the largest task; all threads' scratch has the same layout.
   const TaskSizes sizes = division.sizes();
@@ -203,6 +204,7 @@ void for_each_task(const AttentionInputs& in, const Division& division, Pass pas
     const auto task = division.task(number);
     Arena arena(memory + thread * thread_bytes);
     TaskScratch scratch(arena, in, sizes, pass);
+    if (base_2) scratch.head.use_base_2();
     load_task(in, task, scratch);
     body(task, scratch);
     hwy::FlushStream();  // non-temporal stores of scores must be visible before the task counts as done
@@ -229,7 +231,9 @@ void run_forward(const AttentionForward& args) {
   const AttentionInputs& in = args.inputs;
   const Division division(in, Pass::forward);
   float* const slots = slots_of(in, division, Pass::forward, args.scratch);  // [floats of all slots]
-  for_each_task(in, division, Pass::forward, static_cast<std::byte*>(args.scratch),
+  const bool scored = args.scores[0].mode != ScoreMode::none || args.scores[1].mode != ScoreMode::none;
+  const bool base_2 = in.compute == ComputeType::bf16 && !scored;
+  for_each_task(in, division, Pass::forward, base_2, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
                   // The tile unit is configured per task, on the thread that runs the task.
                   const TileUse tiles(scratch.head.bf16);
@@ -271,7 +275,7 @@ void run_backward(const AttentionBackward& args) {
   const Division division(in, Pass::backward);
   const TermSlot terms(in);
   float* const slots = slots_of(in, division, Pass::backward, args.scratch);  // [floats of all slots]
-  for_each_task(in, division, Pass::backward, static_cast<std::byte*>(args.scratch),
+  for_each_task(in, division, Pass::backward, /*base_2=*/false, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
                   const TileUse tiles(scratch.head.bf16);
                   clear_term_sums(scratch.group.terms, terms);

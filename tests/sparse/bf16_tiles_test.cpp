@@ -7,6 +7,7 @@
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/integers.h"
 #include "sparse/cpu/bf16_tiles.h"
+#include "sparse/cpu/bf16_weave.h"
 #include "tests/sparse/emulated_amx.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
@@ -187,17 +188,73 @@ std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_si
   const Halves rows = rounded_rows(tiles, keys + 1, keys + 1, kGroup, kTilePairs);
   const Halves x_pairs(places(kTileRows16 * 2 * components));
   std::vector<float> o(places(components * kGroup), 1.0f), s(places(keys * kGroup)), g(places(keys * components));
+  const std::vector<float> expected_dots = dots(tiles, keys, head_size);
   tiles.begin();
   tiles.open_sums(components, o.data());
   for (std::int64_t j = 0; j < stride; j += keys) {
-    tiles.dot_products(q.data(), k.data(), row_stride, keys, s.data());
+    tiles.begin_dots(q.data(), k.data(), row_stride, keys, s.data());
     tiles.weighted_sum(w.data() + j * kGroup, v.data() + j, stride, keys, components, o.data());
+    tiles.end_dots(keys, s.data());
+    CHECK(test::same_bits(s, expected_dots));
+    tiles.dot_products(q.data(), k.data(), row_stride, keys, s.data());
     tiles.outer_products(rows.data(), x_pairs.data(), components, keys, g.data());
   }
   tiles.close_sums(components, o.data());
   tiles.end();
   return o;
 }
+
+#ifdef ETC_WEAVES_TILES
+// The dot products [32, kGroup] and then the sums [64, kGroup] of one step of heads of 64, one product after the other
+// or as weave(operands) issues them.
+template <typename Weave>
+std::vector<float> step_of(const Bf16Tiles& tiles, const Weave& weave) {
+  constexpr std::int64_t kSize = sparse::kWovenSize, kKeys = kTilePairs, kStride = 2 * kKeys;
+  const Halves q = rounded_pairs(tiles, kSize, kSize), k = rounded_rows(tiles, kKeys, kKeys, kSize, kSize);
+  const Halves w = rounded_pairs(tiles, kKeys, kKeys), v = rounded_rows(tiles, kSize, kSize, kStride, kStride);
+  std::vector<float> s(places(kKeys * kGroup)), o(places(kSize * kGroup), 1.0f);
+  tiles.begin();
+  tiles.open_sums(kSize, o.data());
+  weave(sparse::WovenOperands{q.data(), k.data(), s.data(), w.data(), v.data(), kStride});
+  tiles.close_sums(kSize, o.data());
+  tiles.end();
+  s.insert(s.end(), o.begin(), o.end());
+  return s;
+}
+
+// However many parts are issued before the rest.
+template <typename Weave>
+void check_weaving(const Bf16Tiles& tiles, const Weave& weave) {
+  const auto called = [&](const sparse::WovenOperands& of) {
+    tiles.dot_products(of.q_pairs, of.k, sparse::kWovenSize, kTilePairs, of.s);
+    tiles.weighted_sum(of.w_pairs, of.v, of.v_stride, kTilePairs, sparse::kWovenSize, nullptr);
+  };
+  const std::vector<float> expected = step_of(tiles, called);
+  for (int parts = 0; parts <= 11; ++parts) {
+    CAPTURE(parts);
+    CHECK(test::same_bits(step_of(tiles, [&](const sparse::WovenOperands& of) { weave(of, parts); }), expected));
+  }
+  CHECK(expected[0] != 0.0f);
+  CHECK(expected.back() != 1.0f);
+}
+
+TEST_CASE("products woven into vector work have the bits of products called one by one, on emulated tiles",
+          "[sparse]") {
+  check_weaving(test::emulated_amx_tiles(), test::weave_on_emulated_tiles);
+}
+
+TEST_CASE("products woven into vector work have the bits of products called one by one", "[sparse]") {
+  if (!sparse::bf16_tiles().weaves) {
+    WARN("skipped: this processor has no AMX");
+    return;
+  }
+  check_weaving(sparse::bf16_tiles(), [](const sparse::WovenOperands& of, int parts) {
+    sparse::WovenProducts products(of);
+    for (int part = 0; part < parts; ++part) products.issue();
+    products.finish();
+  });
+}
+#endif
 
 TEST_CASE("other products leave a group's open sums as they are", "[sparse]") {
   std::vector<const Bf16Tiles*> all = {&sparse::plain_bf16_tiles(), &sparse::bf16_tiles()};

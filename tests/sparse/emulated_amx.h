@@ -4,10 +4,17 @@
 
 #include "sparse/cpu/bf16_tiles.h"
 
+namespace etc::sparse {
+struct WovenOperands;
+}
+
 namespace etc::test {
 
 // The emulated tile registers belong to the calling thread. Only the products are emulated; rounding uses the plain
 // functions.
 const sparse::Bf16Tiles& emulated_amx_tiles();
+
+// The products of one step (bf16_weave.h): `parts` parts one by one, then the rest.
+void weave_on_emulated_tiles(const sparse::WovenOperands& operands, int parts);
 
 }  // namespace etc::test
