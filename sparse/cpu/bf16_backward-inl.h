@@ -3,7 +3,7 @@
 //
 //   s  [keys, 16] = K · q_pairs        dp [keys, 16] = V · dout_pairs        contracted over components
 //   dq [stride, 16] += K by columns · pairs of keys of ds                    over keys
-//   dk [keys, stride] += ds · pairs of queries of q,  dv += p · those of dout    over queries
+//   dk [keys, stride] += ds · pairs of queries of q,  dv += p · those of dout    over queries of two groups, after both
 //
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_BF16_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -19,11 +19,13 @@
 #include <cstdint>
 
 #include "sparse/cpu/bf16_fill-inl.h"
+#include "sparse/cpu/bf16_group-inl.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/pair_terms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 // Builds a group's operands of all products from the rows already copied.
 HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch& scratch) {
@@ -32,7 +34,7 @@ HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch&
   const auto turn = [&](const float* rows, std::uint16_t* of_components, std::uint16_t* of_queries) HWY_ATTR {
     round_group(head, rows, own.rows);
     pair_components(head, own.rows, of_components);
-    pair_queries(head, rows, of_queries);
+    pair_queries(head, rows, own.groups, of_queries);
   };
   turn(scratch.q_rows, own.q_pairs, own.q_of_queries);
   turn(scratch.dout_rows, own.dout_pairs, own.dout_of_queries);
@@ -40,12 +42,27 @@ HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch&
   head.bf16->open_sums(head.stride, own.out_columns);
 }
 
-// Rounds the columns of a key block as rows, and adds zeros up to a whole tile and one row.   w [keys, kGroup]
-HWY_INLINE void round_columns(const HeadContext& head, const float* w, std::int64_t keys, std::uint16_t* to) {
-  const std::int64_t size = keys * kGroup, rounded = round_up(size, kTilePairs);
-  head.bf16->round_row(w, size, rounded, to);
-  const std::int64_t end = (round_up(keys, kTileRows16) + 1) * kGroup;
-  std::fill(to + rounded, to + end, std::uint16_t{0});
+// Zeroes the rows of a key block's tiles that the other group of the two has not touched.
+HWY_INLINE void touch_tiles(const KeyBlock& block) {
+  const Bf16Panel& panel = block.panel->bf16();
+  constexpr std::int64_t kNumbers = kTileRows16 * kTilePairs;
+  for (std::int64_t n = block.row / kTileRows16; n * kTileRows16 < block.row + block.keys; ++n) {
+    if (panel.touched[n] != 0) continue;
+    panel.touched[n] = 1;
+    std::fill_n(panel.gradient_rows + n * kNumbers, kNumbers, std::uint16_t{0});
+    std::fill_n(panel.probability_rows + n * kNumbers, kNumbers, std::uint16_t{0});
+  }
+}
+
+// Rounds the columns of a key block as rows, half rows of kTilePairs.   w [keys, kGroup], to [keys, kTilePairs]
+HWY_INLINE void round_columns(const float* w, std::int64_t keys, std::uint16_t* to) {
+  const FloatTag d;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (int v = 0; v < kGroupVectors; ++v) {
+      store_numbers<false>(hn::LoadU(d, w + j * kGroup + v * kLanes),
+                           reinterpret_cast<Bf16*>(to + j * kTilePairs + v * kLanes));
+    }
+  }
 }
 
 // Rounds the columns of a key block as pairs of consecutive keys, with `lead` zero keys before and zeros up to the next
@@ -71,26 +88,81 @@ HWY_NOINLINE inline void bf16_join_gradients(const HeadContext& head, const KeyB
   join_gradients(terms, block, g);
 }
 
-// Rounds the left and right operands of a key block's gradient products.
+#if HWY_TARGET <= HWY_AVX3
+// Two keys' numbers rounded to nearest even: the first one's in the lower half. An instruction that the vector target
+// does not include; Bf16Tiles::converts says whether the processor has it.
+HWY_INLINE __m512i round_two(const float* first) {
+  __m512i joined;
+  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(joined) : "v"(_mm512_loadu_ps(first)), "v"(_mm512_loadu_ps(first + kGroup)));
+  return joined;
+}
+
+// pair_columns of ds and round_columns of ds and p at once, for whole pairs of keys.
+HWY_INLINE void round_key_pairs(const float* ds, const float* p, std::int64_t keys, std::uint16_t* pairs,
+                                std::uint16_t* ds_rows, std::uint16_t* p_rows) {
+  alignas(64) static constexpr std::uint16_t kInterleaved[] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                               21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                               11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i order = _mm512_load_si512(kInterleaved);
+  const auto store_rows = [](__m512i joined, std::uint16_t* to) HWY_ATTR {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(joined));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + kTilePairs), _mm512_extracti64x4_epi64(joined, 1));
+  };
+  for (std::int64_t j = 0; j < keys; j += 2) {
+    const __m512i gradients = round_two(ds + j * kGroup);
+    _mm512_storeu_si512(pairs + j * kGroup, _mm512_permutexvar_epi16(order, gradients));
+    store_rows(gradients, ds_rows + j * kTilePairs);
+    store_rows(round_two(p + j * kGroup), p_rows + j * kTilePairs);
+  }
+}
+#endif
+
+// Rounds the operands of a key block's gradient products.
 //   scratch.p, scratch.ds [keys, kGroup]: probabilities after dropout and scale·dC
 HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                                 bool carried) {
   const Bf16Weights& own = scratch.bf16.weights[0];
   if (HWY_UNLIKELY(scratch.terms.joined[block.set])) bf16_join_gradients(head, block, scratch, carried, scratch.ds);
-  pair_columns(head, scratch.ds, block.keys, lead_of(head, block), own.pairs);
-  round_columns(head, scratch.ds, block.keys, own.gradient_rows);
-  round_columns(head, scratch.p, block.keys, own.probability_rows);
+  touch_tiles(block);
+  const Bf16Panel& panel = block.panel->bf16();
+  const std::int64_t lead = lead_of(head, block), first = block.row * kTilePairs + scratch.bf16.groups * kGroup;
+#if HWY_TARGET <= HWY_AVX3
+  if (HWY_LIKELY(head.bf16->converts && lead % 2 == 0 && block.keys % 2 == 0)) {
+    StepPairs{lead, block.keys, head.bf16->key_alignment, own.pairs}.clear_ends();
+    return round_key_pairs(scratch.ds, scratch.p, block.keys, own.pairs + lead * kGroup, panel.gradient_rows + first,
+                           panel.probability_rows + first);
+  }
+#endif
+  pair_columns(head, scratch.ds, block.keys, lead, own.pairs);
+  round_columns(scratch.ds, block.keys, panel.gradient_rows + first);
+  round_columns(scratch.p, block.keys, panel.probability_rows + first);
 }
 
-// Adds dq, dk and dv of a key block, from the operands of round_gradients.
+// Adds dq of a key block, from the operands of round_gradients.
 HWY_INLINE void multiply_gradients(const HeadContext& head, const KeyBlock& block, const Bf16Scratch& own) {
-  const Bf16Weights& weights = own.weights[0];
   const Bf16Panel& panel = block.panel->bf16();
-  const std::int64_t lead = lead_of(head, block), keys = block.keys, stride = head.stride;
-  head.bf16->weighted_sum(weights.pairs, panel.k_columns + block.row - lead, panel.column_stride, lead + keys, stride,
-                          own.out_columns);
-  head.bf16->outer_products(weights.gradient_rows, own.q_of_queries, stride, keys, block.panel->dk(block.row));
-  head.bf16->outer_products(weights.probability_rows, own.dout_of_queries, stride, keys, block.panel->dv(block.row));
+  const std::int64_t lead = lead_of(head, block);
+  head.bf16->weighted_sum(own.weights[0].pairs, panel.k_columns + block.row - lead, panel.column_stride,
+                          lead + block.keys, head.stride, own.out_columns);
+}
+
+// Adds dk and dv of the keys that two groups (or the last one) see. Both groups at once, because loading and storing
+// the gradients takes longer than the products.
+HWY_NOINLINE inline void multiply_key_gradients(const HeadContext& head, const KeyPanel& keys, const Bf16Scratch& own) {
+  const Bf16Panel& panel = keys.bf16();
+  const std::int64_t stride = head.stride;
+  for (std::int64_t n = 0; n < panel.tiles;) {
+    if (panel.touched[n] == 0) {
+      ++n;
+      continue;
+    }
+    const std::int64_t row = n * kTileRows16;
+    for (; n < panel.tiles && panel.touched[n] != 0; ++n) panel.touched[n] = 0;
+    const std::int64_t rows = n * kTileRows16 - row;
+    head.bf16->outer_products(panel.gradient_rows + row * kTilePairs, own.q_of_queries, stride, rows, keys.dk(row));
+    head.bf16->outer_products(panel.probability_rows + row * kTilePairs, own.dout_of_queries, stride, rows,
+                              keys.dv(row));
+  }
 }
 
 // Writes dq of a group as rows.   scratch.out [kGroup, stride]

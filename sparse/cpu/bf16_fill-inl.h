@@ -82,15 +82,17 @@ HWY_INLINE void round_group(const HeadContext& context, const float* group_rows,
   }
 }
 
-// A group's rows as pairs of queries; zeros from kGroup/2 pairs on.
-//   group_rows [kGroup, stride], to [kTileRows16, stride, 2]
-HWY_INLINE void pair_queries(const HeadContext& context, const float* group_rows, std::uint16_t* to) {
-  const std::int64_t stride = context.stride, pair = 2 * stride;
+// A group's rows as pairs of queries: half of the pairs of two groups. The other half is zero until its group comes.
+//   group_rows [kGroup, stride], to [kTileRows16, stride, 2], number: of the group, 0 or 1
+HWY_INLINE void pair_queries(const HeadContext& context, const float* group_rows, std::int64_t number,
+                             std::uint16_t* to) {
+  const std::int64_t stride = context.stride, pair = 2 * stride, half = kGroup / 2 * pair;
+  if (number == 0) std::fill_n(to + half, half, std::uint16_t{0});
+  to += number * half;
   for (std::int64_t p = 0; p < kGroup / 2; ++p) {
     const float* const first = group_rows + p * pair;  // [2, stride]
     context.bf16->round_pairs(first, first + stride, stride, stride, to + p * pair);
   }
-  std::fill(to + kGroup / 2 * pair, to + kTileRows16 * pair, std::uint16_t{0});
 }
 
 // Rows of kTilePairs keys; rows beyond the last key are not given.

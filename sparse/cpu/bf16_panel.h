@@ -23,6 +23,11 @@ struct Bf16Panel {
   std::uint16_t *k_rows = nullptr, *v_rows = nullptr;        // [keys + kBf16RowsBeyond, row_stride]
   std::uint16_t *k_columns = nullptr, *v_columns = nullptr;  // [components, column_stride]: a row is one component
   std::int64_t row_stride = 0, column_stride = 0;
+  // Backward: gradients of scores, and probabilities after dropout, of two groups; rows of tiles with touched = 0 are
+  // undefined.
+  std::uint16_t *gradient_rows = nullptr, *probability_rows = nullptr;  // [keys + kBf16RowsBeyond, kTilePairs]
+  std::uint8_t* touched = nullptr;                                      // [tiles]: whether one of the groups sees it
+  std::int64_t tiles = 0;                                               // of kTileRows16 rows
 
   // stride: of fp32 rows (D rounded up to a group).
   static Bf16Panel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward) {
@@ -35,6 +40,11 @@ struct Bf16Panel {
     panel.k_rows = arena.take<std::uint16_t>(rows);
     if (backward) panel.v_rows = arena.take<std::uint16_t>(rows);
     (backward ? panel.k_columns : panel.v_columns) = arena.take<std::uint16_t>(columns);
+    if (!backward) return panel;
+    panel.tiles = (keys + kBf16RowsBeyond) / kTileRows16;
+    panel.gradient_rows = arena.take<std::uint16_t>(panel.tiles * kTileRows16 * kTilePairs);
+    panel.probability_rows = arena.take<std::uint16_t>(panel.tiles * kTileRows16 * kTilePairs);
+    panel.touched = arena.take<std::uint8_t>(panel.tiles);
     return panel;
   }
 };
@@ -45,21 +55,9 @@ inline constexpr std::int64_t kBf16Keys = 32;
 // Columns of a step's logits, including one column before and one tile after them, which products and weights write.
 inline constexpr std::int64_t kBf16Columns = 1 + kBf16Keys + kTileRows16;
 
-// Weights of a step as right (pairs) and left (rows) operands of products.
+// Weights of a step as pairs of keys.
 struct Bf16Weights {
   std::uint16_t* pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]: weights, or in backward gradients of scores
-  // Backward only; [kBf16Keys + a row, kGroup].
-  std::uint16_t* gradient_rows = nullptr;     // of scores
-  std::uint16_t* probability_rows = nullptr;  // after dropout
-
-  static Bf16Weights take(Arena& arena, bool backward) {
-    Bf16Weights weights;
-    weights.pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
-    if (!backward) return weights;
-    weights.gradient_rows = arena.take<std::uint16_t>((kBf16Keys + 1) * kGroup);
-    weights.probability_rows = arena.take<std::uint16_t>((kBf16Keys + 1) * kGroup);
-    return weights;
-  }
 };
 
 // A group's operands, and buffers for transposition.
@@ -72,8 +70,9 @@ struct Bf16Scratch {
   float* pairs = nullptr;        // [kGroup, stride]: pairs of value or key rows
   // Backward only.
   std::uint16_t* dout_pairs = nullptr;    // as q_pairs
-  std::uint16_t* q_of_queries = nullptr;  // [kTileRows16, stride, 2]: pairs of queries, from kGroup/2 on zeros
+  std::uint16_t* q_of_queries = nullptr;  // [kTileRows16, stride, 2]: pairs of queries of two groups
   std::uint16_t* dout_of_queries = nullptr;
+  std::int64_t groups = 0;  // of these two that are done
 
   // Sizes of the largest step; keys and components in whole tiles.
   static Bf16Scratch take(Arena& arena, std::int64_t stride, bool backward) {
@@ -81,7 +80,7 @@ struct Bf16Scratch {
     Bf16Scratch scratch;
     scratch.rows = arena.take<std::uint16_t>(row_stride * kGroup);
     scratch.q_pairs = arena.take<std::uint16_t>(row_stride * kGroup);
-    for (Bf16Weights& weights : scratch.weights) weights = Bf16Weights::take(arena, backward);
+    for (Bf16Weights& weights : scratch.weights) weights.pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
     scratch.out_columns = arena.take<float>(stride * kGroup);
     scratch.pairs = arena.take<float>(kGroup * stride);
     if (!backward) return scratch;

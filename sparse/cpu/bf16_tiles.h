@@ -5,7 +5,7 @@
 // 16 bits of a float.
 //   q_pairs [stride/2, kGroup, 2]   queries; a pair is two adjacent components of one query
 //   w_pairs [keys/2, kGroup, 2]     weights; a pair is two adjacent keys of one query
-//   x_pairs [16, stride, 2]         queries; a pair is two adjacent queries of one component
+//   x_pairs [16, stride, 2]         two groups' queries; a pair is two adjacent queries of one component
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,16 @@ namespace etc::sparse {
 
 inline constexpr std::int64_t kTileRows16 = 16;  // rows of a tile
 inline constexpr std::int64_t kTilePairs = 32;   // bf16 numbers in a tile row: components or keys of one step
+inline constexpr std::int64_t kTileGroups = 2;   // groups whose queries fill a tile row
+static_assert(kTileGroups * kGroup == kTilePairs);
 
 struct Bf16Tiles {
   // Steps of keys end at multiples of it, and weighted_sum takes a multiple of it: tiles are read from whole cache
   // lines, pairs from even positions.
   std::int64_t key_alignment;
 
+  // Whether the processor has AVX-512's conversions to bf16.
+  bool converts;
   // Whether the products are AMX instructions, which may be issued between vector instructions (bf16_weave.h).
   bool weaves;
 
@@ -60,11 +64,8 @@ struct Bf16Tiles {
   void (*weighted_sum)(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                        std::int64_t components, float* o);
 
-  // g[j][c] += sum_i w[j][i] x[i][c]
-  //   w [keys, kGroup]; keys is rounded up to a multiple of 16, and one more row is read: the padding of w must be
-  //   zero, and g must have the additional rows
-  //   x_pairs: pairs from kGroup/2 on are zeros (a tile of AMX has twice as many as a group); stride a multiple of 16
-  //   g [keys, stride]
+  // g[j][c] += sum_i w[j][i] x[i][c] over the queries of two groups; not between open_sums and close_sums.
+  //   w [keys, 32]; keys a multiple of 16;  x_pairs [16, stride, 2]; stride a multiple of 16;  g [keys, stride]
   void (*outer_products)(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
                          float* g);
 };

@@ -156,42 +156,52 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
   }
 }
 
-// 16 keys by all components: one tile of weights, whose second half is multiplied with zeros.   g [16, stride]
-void outer_blocks(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, float* g) {
-  // Row stride of g and of pairs in bytes.
-  const std::int64_t row = stride * 4;
-  _tile_loadd(6, w, kRowBytes / 2);
-  std::int64_t c = 0;
-  // Two sums, so that one's product hides the other's latency.
-  for (; c + kTileRows16 < stride; c += 2 * kTileRows16) {
-    _tile_loadd(4, g + c, row);
-    _tile_loadd(5, g + c + kTileRows16, row);
-    _tile_loadd(7, x_pairs + 2 * c, row);
-    _tile_dpbf16ps(4, 6, 7);
-    _tile_loadd(7, x_pairs + 2 * (c + kTileRows16), row);
-    _tile_dpbf16ps(5, 6, 7);
-    _tile_stored(4, g + c, row);
-    _tile_stored(5, g + c + kTileRows16, row);
+// D = 64: the queries stay in tiles 0 to 3, and two blocks of components at a time hide each other's latency.
+void outer_products_of_64(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t keys, float* g) {
+  constexpr std::int64_t kSize = 64, kRow = kSize * 4;
+  _tile_loadd(0, x_pairs, kRow);
+  _tile_loadd(1, x_pairs + 32, kRow);
+  _tile_loadd(2, x_pairs + 64, kRow);
+  _tile_loadd(3, x_pairs + 96, kRow);
+  for (std::int64_t j = 0; j < keys; j += kTileRows16, w += kTileRows16 * kTilePairs, g += kTileRows16 * kSize) {
+    _tile_loadd(6, w, kRowBytes);
+    _tile_loadd(4, g, kRow);
+    _tile_loadd(5, g + 16, kRow);
+    _tile_dpbf16ps(4, 6, 0);
+    _tile_dpbf16ps(5, 6, 1);
+    _tile_loadd(7, g + 32, kRow);
+    _tile_stored(4, g, kRow);
+    _tile_loadd(4, g + 48, kRow);
+    _tile_stored(5, g + 16, kRow);
+    _tile_dpbf16ps(7, 6, 2);
+    _tile_dpbf16ps(4, 6, 3);
+    _tile_stored(7, g + 32, kRow);
+    _tile_stored(4, g + 48, kRow);
   }
-  if (c == stride) return;
-  _tile_loadd(4, g + c, row);
-  _tile_loadd(7, x_pairs + 2 * c, row);
-  _tile_dpbf16ps(4, 6, 7);
-  _tile_stored(4, g + c, row);
 }
 
 void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
                     float* g) {
-  for (std::int64_t j = 0; j < keys; j += kTileRows16) outer_blocks(w + j * kGroup, x_pairs, stride, g + j * stride);
+  if (stride == 64) return outer_products_of_64(w, x_pairs, keys, g);
+  const std::int64_t row = stride * 4;  // of g and of pairs in bytes
+  for (std::int64_t c = 0; c < stride; c += kTileRows16) {
+    _tile_loadd(7, x_pairs + 2 * c, row);
+    for (std::int64_t j = 0; j < keys; j += kTileRows16) {
+      _tile_loadd(6, w + j * kTilePairs, kRowBytes);
+      _tile_loadd(4, g + j * stride + c, row);
+      _tile_dpbf16ps(4, 6, 7);
+      _tile_stored(4, g + j * stride + c, row);
+    }
+  }
 }
 
 }  // namespace
 
 // A table of functions, because the implementation is selected at run time.
 const Bf16Tiles& amx_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{kTilePairs,         true,         begin,         end,      round_row_avx512,
-                                   round_pairs_avx512, dot_products, begin_dots,    end_dots, open_sums,
-                                   close_sums,         weighted_sum, outer_products};
+  static constexpr Bf16Tiles tiles{kTilePairs,         true,          true,       begin,    end,       round_row_avx512,
+                                   round_pairs_avx512, dot_products,  begin_dots, end_dots, open_sums, close_sums,
+                                   weighted_sum,       outer_products};
   return tiles;
 }
 

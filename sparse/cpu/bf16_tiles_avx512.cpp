@@ -92,7 +92,7 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
 void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
                     float* g) {
   for (std::int64_t c = 0; c < stride; c += kGroup) {
-    multiply<true>(w, x_pairs + 2 * c, kGroup / 2, g + c, {kGroup, 2 * stride, stride}, keys);
+    multiply<true>(w, x_pairs + 2 * c, kTilePairs / 2, g + c, {kTilePairs, 2 * stride, stride}, keys);
   }
 }
 
@@ -101,6 +101,7 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 const Bf16Tiles& avx512_bf16_tiles() {
   // Sums of dot_products are stored at once: nothing is left to end_dots.
   static constexpr Bf16Tiles tiles{2,
+                                   true,
                                    false,
                                    nothing,
                                    nothing,

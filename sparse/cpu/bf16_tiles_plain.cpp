@@ -77,7 +77,7 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
   constexpr std::int64_t kColumns = 16;
   for (std::int64_t j = 0; j < keys; ++j) {
     for (std::int64_t c = 0; c < stride; c += kColumns) {
-      step<kColumns>(w + j * kGroup, x_pairs + 2 * c, 2 * stride, kGroup / 2, g + j * stride + c);
+      step<kColumns>(w + j * kTilePairs, x_pairs + 2 * c, 2 * stride, kTilePairs / 2, g + j * stride + c);
     }
   }
 }
@@ -85,9 +85,10 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 }  // namespace
 
 const Bf16Tiles& plain_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{kTilePairs,        false,        nothing,       nothing,           round_row,
-                                   round_pairs,       dot_products, dot_products,  keep_written_sums, keep_sums,
-                                   keep_written_sums, weighted_sum, outer_products};
+  static constexpr Bf16Tiles tiles{
+      kTilePairs,   false,         false,        nothing,           nothing,   round_row,
+      round_pairs,  dot_products,  dot_products, keep_written_sums, keep_sums, keep_written_sums,
+      weighted_sum, outer_products};
   return tiles;
 }
 

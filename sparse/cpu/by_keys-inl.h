@@ -250,6 +250,8 @@ class ByKeys::BackwardSink {
     }
   }
 
+  void take_keys(const TaskScratch&) const {}
+
   // Writes the gradients of the task's keys, which no other task has.
   void end(TaskScratch& scratch) const {
     const KeyRange& keys = task_.keys[0];

@@ -216,6 +216,9 @@ class ByQueries::BackwardSink {
   void take(const QueryGroup& group, bool seen, TaskScratch& scratch) {
     if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     store_group(scratch.group.out, scratch.head, ones_, args_.dq, group, /*past_caches=*/false);
+  }
+
+  void take_keys(TaskScratch& scratch) {
     scratch.panels[0].require(done_ - s_.keys[0].begin);  // gradients of all keys are written, visible or not
     finish_keys(scratch.head, scratch.group.terms, scratch.panels[0], done_ - s_.keys[0].begin);
     flush_window(scratch);

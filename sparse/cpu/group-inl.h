@@ -377,7 +377,10 @@ HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScore
   clear_label_weights(scratch.terms, span);
   make_value_table(head, scratch.terms, span, scratch.dout_lanes);
   gradients_of_blocks(head, scores, seen, scratch, rows);
-  if (head.bf16 != nullptr) bf16_finish_group(head, scratch);
+  if (head.bf16 != nullptr) {
+    bf16_finish_group(head, scratch);
+    ++scratch.bf16.groups;
+  }
   finish_term_gradients(head, scratch.terms, span, scratch.q_rows, scratch.out);
   finish_value_gradients(head, scratch.terms, span, scratch.dout_rows);
 }

@@ -82,6 +82,7 @@ class KeyPanel {
     dropout_base_ = range.dropout_base;
     shift_ = range.shift;
     copied_ = asked_ = filled_ = multiplied_ = finished_ = 0;
+    std::fill_n(bf16_.touched, bf16_.tiles, std::uint8_t{0});
   }
 
   // Makes rows [0, end) usable: copies keys and values, and zeroes gradients and all rows beyond the last key. Always

@@ -15,6 +15,7 @@
 //   BackwardSink(args, division, task, slots)
 //     begin_group(group, scratch)
 //     take(group, seen, scratch)                          scratch.group.out holds dq
+//     take_keys(scratch)                                  the panels' dk and dv include all groups so far
 //     end(scratch)                                        after the last group
 //   finish_forward(args, division, slots), finish_backward(args, division, slots)     sums over slots, in their order
 // If a group sees no key (seen is false), scratch.group.out holds old values, and the sink decides whether zeros are
@@ -169,6 +170,14 @@ HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, Tas
   });
 }
 
+// In bf16: adds the last groups' parts of dk and dv.
+inline void finish_groups(const Task& task, TaskScratch& scratch) {
+  for (int n = 0; n < task.key_ranges; ++n) {
+    multiply_key_gradients(scratch.head, scratch.panels[n], scratch.group.bf16);
+  }
+  scratch.group.bf16.groups = 0;
+}
+
 template <typename Sink>
 HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, TaskScratch& scratch, Sink& sink) {
   const AttentionInputs& in = args.inputs;
@@ -188,7 +197,10 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
       backward_group(head, scores, {group.first, own.blocks, count}, own, rows);
     }
     sink.take(group, count > 0, scratch);
+    if (head.bf16 != nullptr && own.bf16.groups == kTileGroups) finish_groups(task, scratch);
+    if (own.bf16.groups == 0) sink.take_keys(scratch);
   });
+  if (scratch.group.bf16.groups > 0) finish_groups(task, scratch);
   sink.end(scratch);
 }
 

@@ -74,20 +74,19 @@ std::vector<float> sums(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t 
   return o;
 }
 
-// [keys, D] of ones += weights [keys, kGroup] by queries [kGroup, D]
+// [keys, D] of ones += weights [keys, 32] by queries [32, D]; keys in whole tiles
 std::vector<float> outers(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t head_size) {
   const std::int64_t stride = round_up(head_size, kTileRows16), room = round_up(keys, kTileRows16);
-  const std::vector<float> x = test::random_floats(kGroup * head_size, 7);
-  Halves w = rounded_rows(tiles, keys, room + 2, kGroup, kTilePairs), x_pairs(places(kTileRows16 * 2 * stride));
-  // Rows have kGroup numbers, without padding to whole steps.
-  for (std::int64_t n = 0; n < room + 1; ++n) std::copy_n(w.begin() + n * kTilePairs, kGroup, w.begin() + n * kGroup);
-  for (std::int64_t i = 0; i < kGroup; i += 2) {
+  const std::vector<float> x = test::random_floats(kTilePairs * head_size, 7);
+  const Halves w = rounded_rows(tiles, keys, room, kTilePairs, kTilePairs);
+  Halves x_pairs(places(kTileRows16 * 2 * stride));
+  for (std::int64_t i = 0; i < kTilePairs; i += 2) {
     const float* first = x.data() + i * head_size;
     tiles.round_pairs(first, first + head_size, head_size, stride, x_pairs.data() + i * stride);
   }
   std::vector<float> g(places(room * stride), 1.0f);
   tiles.begin();
-  tiles.outer_products(w.data(), x_pairs.data(), stride, keys, g.data());
+  tiles.outer_products(w.data(), x_pairs.data(), stride, room, g.data());
   tiles.end();
   g.resize(places(keys * stride));
   return g;
@@ -121,7 +120,7 @@ void sums_in_order(const std::uint16_t* w_pairs, const std::uint16_t* v, std::in
 void outers_in_order(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
                      float* g) {
   for (std::int64_t n = 0; n < keys * stride; ++n) {
-    g[n] = in_order(g[n], w + n / stride * kGroup, x_pairs + n % stride * 2, kGroup / 2, 2 * stride);
+    g[n] = in_order(g[n], w + n / stride * kTilePairs, x_pairs + n % stride * 2, kTilePairs / 2, 2 * stride);
   }
 }
 
@@ -154,14 +153,14 @@ TEST_CASE("the plain tiles multiply", "[sparse]") {
   // 40 products below 1, each added with a relative rounding of 2^-24.
   CHECK(test::near_all("dots", s, expected, 40 * 40 * 0x1p-24));
 
-  const std::vector<float> w = test::random_floats(3 * kGroup, 5), x = test::random_floats(kGroup * 40, 7);
+  const std::vector<float> w = test::random_floats(3 * kTilePairs, 5), x = test::random_floats(kTilePairs * 40, 7);
   const auto rounded = [&](float number) { return value(bf16_from_float(number)); };
   std::vector<double> products(places(3 * 48), 1.0);
-  for (std::int64_t n = 0; n < 3 * kGroup * 40; ++n) {
-    const std::int64_t j = n / (kGroup * 40), i = n / 40 % kGroup, c = n % 40;
-    products[places(j * 48 + c)] += rounded(w[places(j * kGroup + i)]) * rounded(x[places(i * 40 + c)]);
+  for (std::int64_t n = 0; n < 3 * kTilePairs * 40; ++n) {
+    const std::int64_t j = n / (kTilePairs * 40), i = n / 40 % kTilePairs, c = n % 40;
+    products[places(j * 48 + c)] += rounded(w[places(j * kTilePairs + i)]) * rounded(x[places(i * 40 + c)]);
   }
-  CHECK(test::near_all("outer products", outers(plain, 3, 40), products, kGroup * kGroup * 0x1p-24));
+  CHECK(test::near_all("outer products", outers(plain, 3, 40), products, kTilePairs * kTilePairs * 0x1p-24));
 }
 
 // Compares all products and roundings of two implementations bit by bit.
@@ -178,16 +177,14 @@ void check_same_bits(const Bf16Tiles& fast, const Bf16Tiles& plain) {
   }
 }
 
-// A group's sums over two steps, with the other products in between as in forward and backward: [D, kGroup].
+// A group's sums over two steps, with dot products in between: [D, kGroup].
 std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_size) {
   const std::int64_t components = round_up(head_size, kTileRows16), keys = kTilePairs, stride = 2 * keys;
   const std::int64_t row_stride = round_up(head_size, kTilePairs);
   const Halves v = rounded_rows(tiles, head_size, components, stride, stride), w = rounded_pairs(tiles, stride, stride);
   const Halves k = rounded_rows(tiles, keys, keys, head_size, row_stride),
                q = rounded_pairs(tiles, head_size, row_stride);
-  const Halves rows = rounded_rows(tiles, keys + 1, keys + 1, kGroup, kTilePairs);
-  const Halves x_pairs(places(kTileRows16 * 2 * components));
-  std::vector<float> o(places(components * kGroup), 1.0f), s(places(keys * kGroup)), g(places(keys * components));
+  std::vector<float> o(places(components * kGroup), 1.0f), s(places(keys * kGroup));
   const std::vector<float> expected_dots = dots(tiles, keys, head_size);
   tiles.begin();
   tiles.open_sums(components, o.data());
@@ -197,7 +194,6 @@ std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_si
     tiles.end_dots(keys, s.data());
     CHECK(test::same_bits(s, expected_dots));
     tiles.dot_products(q.data(), k.data(), row_stride, keys, s.data());
-    tiles.outer_products(rows.data(), x_pairs.data(), components, keys, g.data());
   }
   tiles.close_sums(components, o.data());
   tiles.end();
@@ -256,7 +252,7 @@ TEST_CASE("products woven into vector work have the bits of products called one 
 }
 #endif
 
-TEST_CASE("other products leave a group's open sums as they are", "[sparse]") {
+TEST_CASE("dot products leave a group's open sums as they are", "[sparse]") {
   std::vector<const Bf16Tiles*> all = {&sparse::plain_bf16_tiles(), &sparse::bf16_tiles()};
 #if defined(__x86_64__)
   all.push_back(&test::emulated_amx_tiles());
