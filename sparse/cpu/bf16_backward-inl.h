@@ -46,11 +46,15 @@ HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch&
 HWY_INLINE void touch_tiles(const KeyBlock& block) {
   const Bf16Panel& panel = block.panel->bf16();
   constexpr std::int64_t kNumbers = kTileRows16 * kTilePairs;
+  const hn::ScalableTag<std::uint16_t> d;
+  const auto zero = [&](std::uint16_t* to) HWY_ATTR {
+    for (std::size_t c = 0; c < kNumbers; c += hn::Lanes(d)) hn::StoreU(hn::Zero(d), d, to + c);
+  };
   for (std::int64_t n = block.row / kTileRows16; n * kTileRows16 < block.row + block.keys; ++n) {
     if (panel.touched[n] != 0) continue;
     panel.touched[n] = 1;
-    std::fill_n(panel.gradient_rows + n * kNumbers, kNumbers, std::uint16_t{0});
-    std::fill_n(panel.probability_rows + n * kNumbers, kNumbers, std::uint16_t{0});
+    zero(panel.gradient_rows + n * kNumbers);
+    zero(panel.probability_rows + n * kNumbers);
   }
 }
 

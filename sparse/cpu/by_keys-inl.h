@@ -238,7 +238,7 @@ class ByKeys::BackwardSink {
   BackwardSink(const AttentionBackward& args, const ByKeys& division, const Task& task, float* slots)
       : args_(args), task_(task), layout_(division.slot(task.example)), places_(division, task, slots) {}
 
-  void begin_group(const QueryGroup&, const TaskScratch&) const {}
+  void begin_group(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
 
   void take(const QueryGroup& group, bool seen, const TaskScratch& scratch) {
     float* const place = places_.next(group, seen);

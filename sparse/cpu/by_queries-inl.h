@@ -195,8 +195,8 @@ class ByQueries::BackwardSink {
     std::fill_n(ones_, kGroup, 1.0f);
   }
 
-  // Prefetches the rows that this group will write and the next one will read.
-  void begin_group(const QueryGroup& group, const TaskScratch& scratch) {
+  // Rows to prefetch: those that this group will write and the next one will read.
+  void begin_group(const QueryGroup& group, const TaskScratch& scratch, RowsAhead& ahead) {
     const AttentionInputs& in = args_.inputs;
     const HeadColumns columns = scratch.head.columns();
     const std::int64_t end = s_.query_row + s_.end_query, keys = s_.keys[0].example_row;
@@ -205,12 +205,12 @@ class ByQueries::BackwardSink {
     const bool last = group.first + kGroup >= s_.end_query;
     const std::int64_t next_position = in.tiles->types[0].first_position(s_.example) + group.first + kGroup;
     done_ = last ? s_.keys[0].end : std::max(flushed_, next_position - in.tiles->types[0].before);
-    prefetch_rows(args_.dq, columns, group.row, next);
-    prefetch_rows(args_.dkeys[0].dk, columns, keys + flushed_, keys + done_);
-    prefetch_rows(args_.dkeys[0].dv, columns, keys + flushed_, keys + done_);
-    prefetch_rows(in.q, columns, next, after);
-    prefetch_rows(args_.dout, columns, next, after);
-    prefetch_rows(args_.out, columns, next, after);
+    ahead.add_written(args_.dq, columns, group.row, next - group.row);
+    ahead.add_written(args_.dkeys[0].dk, columns, keys + flushed_, done_ - flushed_);
+    ahead.add_written(args_.dkeys[0].dv, columns, keys + flushed_, done_ - flushed_);
+    ahead.add_read(in.q, columns, next, after - next);
+    ahead.add_read(args_.dout, columns, next, after - next);
+    ahead.add_read(args_.out, columns, next, after - next);
   }
 
   void take(const QueryGroup& group, bool seen, TaskScratch& scratch) {

@@ -332,7 +332,7 @@ HWY_INLINE void block_gradients(const HeadContext& head, const KeyBlock& block, 
 // next block are issued before this block's vector work, which is independent of both, so that the tile unit and the
 // vector units work at the same time.
 HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGradients* scores, const SeenBlocks& seen,
-                                    GroupScratch& scratch, const RowStatistics& rows) {
+                                    RowsAhead& ahead, GroupScratch& scratch, const RowStatistics& rows) {
   const auto [first_query, blocks, count] = seen;
   const bool bf16 = head.bf16 != nullptr;
   // No overlap with factors: their gradients need q·k of the current block, for which only one array exists.
@@ -342,7 +342,9 @@ HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGrad
     begin(0);
     scratch.turn();
   }
+  const std::int64_t share = ceil_div(ahead.rows(), count);  // prefetched per block
   for (std::int64_t n = 0; n < count; ++n) {
+    ahead.ask(share);
     if (bf16 && n > 0) multiply_gradients(head, blocks[n - 1], scratch.bf16);
     if (!overlap) {
       begin(n);
@@ -361,7 +363,8 @@ HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGrad
 //   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  the panels' dk, dv and the terms' sums are added to
 // scratch.q_* and scratch.dout_* must be loaded. Not inlined, like forward_group.
 HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScoreGradients* scores,
-                                        const SeenBlocks& seen, GroupScratch& scratch, const RowStatistics& rows) {
+                                        const SeenBlocks& seen, RowsAhead& ahead, GroupScratch& scratch,
+                                        const RowStatistics& rows) {
   const GroupSpan span = span_of_group(scratch.terms, seen);
   // If a type carries scores and is not rewound, s is not computed, so the table is not needed.
   const auto needs_scores = [](const TypeScoreGradients& s) { return !carries(s) || s.rewind; };
@@ -376,7 +379,7 @@ HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScore
   clear_term_gradients(scratch.terms, span);
   clear_label_weights(scratch.terms, span);
   make_value_table(head, scratch.terms, span, scratch.dout_lanes);
-  gradients_of_blocks(head, scores, seen, scratch, rows);
+  gradients_of_blocks(head, scores, seen, ahead, scratch, rows);
   if (head.bf16 != nullptr) {
     bf16_finish_group(head, scratch);
     ++scratch.bf16.groups;

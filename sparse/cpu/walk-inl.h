@@ -13,7 +13,7 @@
 //     ask_ahead(group, scratch, ahead)                    rows to prefetch meanwhile
 //     take(group, seen, scratch, softmax)                 a group's softmax, not yet divided by its sum
 //   BackwardSink(args, division, task, slots)
-//     begin_group(group, scratch)
+//     begin_group(group, scratch, ahead)                  rows to prefetch meanwhile
 //     take(group, seen, scratch)                          scratch.group.out holds dq
 //     take_keys(scratch)                                  the panels' dk and dv include all groups so far
 //     end(scratch)                                        after the last group
@@ -184,17 +184,18 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
   const HeadContext& head = scratch.head;
   const TypeScoreGradients scores[kKeySets] = {of_head(args.scores[0], in.tiles->types[0], task.head),
                                                of_head(args.scores[1], in.tiles->types[1], task.head)};
+  RowsAhead ahead;
   for_each_group(task, [&](const QueryGroup& group) HWY_ATTR {
     GroupScratch& own = scratch.group;
-    // Before the group is loaded, so that prefetches overlap with transposing its operands.
-    sink.begin_group(group, scratch);
+    ahead.clear();
+    sink.begin_group(group, scratch, ahead);
     const std::int64_t count = collect_group_blocks(in, task, group, kBackwardKeys, scratch);
     if (count > 0) {
       load_group(in.q, head, group, own.q_rows, own.q_lanes);
       load_group(args.dout, head, group, own.dout_rows, own.dout_lanes);
       RowStatistics rows;
       load_row_statistics(head, args.out, args.lse + task.head * in.q.rows, group, own.dout_rows, rows);
-      backward_group(head, scores, {group.first, own.blocks, count}, own, rows);
+      backward_group(head, scores, {group.first, own.blocks, count}, ahead, own, rows);
     }
     sink.take(group, count > 0, scratch);
     if (head.bf16 != nullptr && own.bf16.groups == kTileGroups) finish_groups(task, scratch);
