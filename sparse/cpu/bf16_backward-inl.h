@@ -155,18 +155,10 @@ HWY_INLINE void multiply_gradients(const HeadContext& head, const KeyBlock& bloc
 HWY_NOINLINE inline void multiply_key_gradients(const HeadContext& head, const KeyPanel& keys, const Bf16Scratch& own) {
   const Bf16Panel& panel = keys.bf16();
   const std::int64_t stride = head.stride;
-  for (std::int64_t n = 0; n < panel.tiles;) {
-    if (panel.touched[n] == 0) {
-      ++n;
-      continue;
-    }
-    const std::int64_t row = n * kTileRows16;
-    for (; n < panel.tiles && panel.touched[n] != 0; ++n) panel.touched[n] = 0;
-    const std::int64_t rows = n * kTileRows16 - row;
-    head.bf16->outer_products(panel.gradient_rows + row * kTilePairs, own.q_of_queries, stride, rows, keys.dk(row));
-    head.bf16->outer_products(panel.probability_rows + row * kTilePairs, own.dout_of_queries, stride, rows,
-                              keys.dv(row));
-  }
+  head.bf16->outer_products(panel.gradient_rows, own.q_of_queries, stride, panel.touched, panel.tiles, keys.dk(0));
+  head.bf16->outer_products(panel.probability_rows, own.dout_of_queries, stride, panel.touched, panel.tiles,
+                            keys.dv(0));
+  std::fill_n(panel.touched, panel.tiles, std::uint8_t{0});
 }
 
 // Writes dq of a group as rows.   scratch.out [kGroup, stride]

@@ -64,10 +64,11 @@ struct Bf16Tiles {
   void (*weighted_sum)(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                        std::int64_t components, float* o);
 
-  // g[j][c] += sum_i w[j][i] x[i][c] over the queries of two groups; not between open_sums and close_sums.
-  //   w [keys, 32]; keys a multiple of 16;  x_pairs [16, stride, 2]; stride a multiple of 16;  g [keys, stride]
-  void (*outer_products)(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
-                         float* g);
+  // g[j][c] += sum_i w[j][i] x[i][c] over the queries of two groups, for the keys of those tiles (of 16 rows) whose
+  // `touched` is not 0; not between open_sums and close_sums.
+  //   w [16·tiles, 32]; x_pairs [16, stride, 2]; stride a multiple of 16;  g [16·tiles, stride]
+  void (*outer_products)(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride,
+                         const std::uint8_t* touched, std::int64_t tiles, float* g);
 };
 
 // Calls begin() and end() around a task; null: fp32, nothing to do.

@@ -156,41 +156,48 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
   }
 }
 
-// D = 64: the queries stay in tiles 0 to 3, and two blocks of components at a time hide each other's latency.
-void outer_products_of_64(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t keys, float* g) {
-  constexpr std::int64_t kSize = 64, kRow = kSize * 4;
-  _tile_loadd(0, x_pairs, kRow);
-  _tile_loadd(1, x_pairs + 32, kRow);
-  _tile_loadd(2, x_pairs + 64, kRow);
-  _tile_loadd(3, x_pairs + 96, kRow);
-  for (std::int64_t j = 0; j < keys; j += kTileRows16, w += kTileRows16 * kTilePairs, g += kTileRows16 * kSize) {
-    _tile_loadd(6, w, kRowBytes);
-    _tile_loadd(4, g, kRow);
-    _tile_loadd(5, g + 16, kRow);
-    _tile_dpbf16ps(4, 6, 0);
-    _tile_dpbf16ps(5, 6, 1);
-    _tile_loadd(7, g + 32, kRow);
-    _tile_stored(4, g, kRow);
-    _tile_loadd(4, g + 48, kRow);
-    _tile_stored(5, g + 16, kRow);
-    _tile_dpbf16ps(7, 6, 2);
-    _tile_dpbf16ps(4, 6, 3);
-    _tile_stored(7, g + 32, kRow);
-    _tile_stored(4, g + 48, kRow);
-  }
+// 16 keys of D = 64 components by the queries in tiles 0 to 3; two blocks of components at a time hide each other's
+// latency.
+void outer_tile_of_64(const std::uint16_t* w, float* g) {
+  constexpr std::int64_t kRow = 64 * 4;
+  _tile_loadd(6, w, kRowBytes);
+  _tile_loadd(4, g, kRow);
+  _tile_loadd(5, g + 16, kRow);
+  _tile_dpbf16ps(4, 6, 0);
+  _tile_dpbf16ps(5, 6, 1);
+  _tile_loadd(7, g + 32, kRow);
+  _tile_stored(4, g, kRow);
+  _tile_loadd(4, g + 48, kRow);
+  _tile_stored(5, g + 16, kRow);
+  _tile_dpbf16ps(7, 6, 2);
+  _tile_dpbf16ps(4, 6, 3);
+  _tile_stored(7, g + 32, kRow);
+  _tile_stored(4, g + 48, kRow);
 }
 
-void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
-                    float* g) {
-  if (stride == 64) return outer_products_of_64(w, x_pairs, keys, g);
+void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride,
+                    const std::uint8_t* touched, std::int64_t tiles, float* g) {
+  constexpr std::int64_t kNumbers = kTileRows16 * kTilePairs;
   const std::int64_t row = stride * 4;  // of g and of pairs in bytes
+  if (stride == 64) {
+    _tile_loadd(0, x_pairs, row);
+    _tile_loadd(1, x_pairs + 32, row);
+    _tile_loadd(2, x_pairs + 64, row);
+    _tile_loadd(3, x_pairs + 96, row);
+    for (std::int64_t n = 0; n < tiles; ++n) {
+      if (touched[n] != 0) outer_tile_of_64(w + n * kNumbers, g + n * kTileRows16 * stride);
+    }
+    return;
+  }
   for (std::int64_t c = 0; c < stride; c += kTileRows16) {
     _tile_loadd(7, x_pairs + 2 * c, row);
-    for (std::int64_t j = 0; j < keys; j += kTileRows16) {
-      _tile_loadd(6, w + j * kTilePairs, kRowBytes);
-      _tile_loadd(4, g + j * stride + c, row);
+    for (std::int64_t n = 0; n < tiles; ++n) {
+      if (touched[n] == 0) continue;
+      float* const sums = g + n * kTileRows16 * stride + c;
+      _tile_loadd(6, w + n * kNumbers, kRowBytes);
+      _tile_loadd(4, sums, row);
       _tile_dpbf16ps(4, 6, 7);
-      _tile_stored(4, g + j * stride + c, row);
+      _tile_stored(4, sums, row);
     }
   }
 }

@@ -89,10 +89,14 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
   multiply<true>(v, w_pairs, pairs, o, {v_stride}, components);
 }
 
-void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
-                    float* g) {
-  for (std::int64_t c = 0; c < stride; c += kGroup) {
-    multiply<true>(w, x_pairs + 2 * c, kTilePairs / 2, g + c, {kTilePairs, 2 * stride, stride}, keys);
+void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride,
+                    const std::uint8_t* touched, std::int64_t tiles, float* g) {
+  for (std::int64_t n = 0; n < tiles; ++n) {
+    if (touched[n] == 0) continue;
+    for (std::int64_t c = 0; c < stride; c += kGroup) {
+      multiply<true>(w + n * kTileRows16 * kTilePairs, x_pairs + 2 * c, kTilePairs / 2,
+                     g + n * kTileRows16 * stride + c, {kTilePairs, 2 * stride, stride}, kTileRows16);
+    }
   }
 }
 

@@ -72,10 +72,11 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
   }
 }
 
-void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
-                    float* g) {
+void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride,
+                    const std::uint8_t* touched, std::int64_t tiles, float* g) {
   constexpr std::int64_t kColumns = 16;
-  for (std::int64_t j = 0; j < keys; ++j) {
+  for (std::int64_t j = 0; j < tiles * kTileRows16; ++j) {
+    if (touched[j / kTileRows16] == 0) continue;
     for (std::int64_t c = 0; c < stride; c += kColumns) {
       step<kColumns>(w + j * kTilePairs, x_pairs + 2 * c, 2 * stride, kTilePairs / 2, g + j * stride + c);
     }

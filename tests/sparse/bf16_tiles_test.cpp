@@ -1,5 +1,6 @@
 // The products and roundings of bf16 attention: the processor's instructions must give the same bits as their
 // definitions, which are the plain tiles for AMX and a loop in this file for AVX-512.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -78,16 +79,22 @@ std::vector<float> sums(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t 
 std::vector<float> outers(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t head_size) {
   const std::int64_t stride = round_up(head_size, kTileRows16), room = round_up(keys, kTileRows16);
   const std::vector<float> x = test::random_floats(kTilePairs * head_size, 7);
-  const Halves w = rounded_rows(tiles, keys, room, kTilePairs, kTilePairs);
+  Halves w = rounded_rows(tiles, keys, room, kTilePairs, kTilePairs);
   Halves x_pairs(places(kTileRows16 * 2 * stride));
   for (std::int64_t i = 0; i < kTilePairs; i += 2) {
     const float* first = x.data() + i * head_size;
     tiles.round_pairs(first, first + head_size, head_size, stride, x_pairs.data() + i * stride);
   }
-  std::vector<float> g(places(room * stride), 1.0f);
+  // The last tile is not touched.
+  const std::int64_t rows = room + kTileRows16;
+  w.resize(places(rows * kTilePairs), 0x3F80);  // ones
+  std::vector<float> g(places(rows * stride), 1.0f);
+  std::vector<std::uint8_t> touched(places(rows / kTileRows16), 1);
+  touched.back() = 0;
   tiles.begin();
-  tiles.outer_products(w.data(), x_pairs.data(), stride, room, g.data());
+  tiles.outer_products(w.data(), x_pairs.data(), stride, touched.data(), rows / kTileRows16, g.data());
   tiles.end();
+  CHECK(std::all_of(g.end() - kTileRows16 * stride, g.end(), [](float sum) { return sum == 1.0f; }));
   g.resize(places(keys * stride));
   return g;
 }
@@ -117,9 +124,10 @@ void sums_in_order(const std::uint16_t* w_pairs, const std::uint16_t* v, std::in
   }
 }
 
-void outers_in_order(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
-                     float* g) {
-  for (std::int64_t n = 0; n < keys * stride; ++n) {
+void outers_in_order(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride,
+                     const std::uint8_t* touched, std::int64_t tiles, float* g) {
+  for (std::int64_t n = 0; n < tiles * kTileRows16 * stride; ++n) {
+    if (touched[n / stride / kTileRows16] == 0) continue;
     g[n] = in_order(g[n], w + n / stride * kTilePairs, x_pairs + n % stride * 2, kTilePairs / 2, 2 * stride);
   }
 }
