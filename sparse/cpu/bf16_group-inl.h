@@ -124,6 +124,9 @@ struct Bf16Step {
   KeyBlock block;
   float* logits;           // [keys, kGroup]; one column before and one tile after may be overwritten
   std::uint16_t* w_pairs;  // [kBf16Keys/2, kGroup, 2]
+  // Products of the steps before and after, to be issued during this step's softmax.
+  WovenOperands operands = {};
+  WovenProducts products = {};
 };
 
 // The pairs of a step's weights, padded with zero weights: `lead` keys before the step, and after it up to the
@@ -183,8 +186,8 @@ HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, WovenPro
 // The weights of a step's whole pairs of keys directly from m, relative to the current reference, for a type without C
 // in an operator whose scores are logits (HeadContext::use_base_2). m stays, in case the reference must be raised.
 template <typename Term>
-HWY_INLINE void weigh_columns(const HeadContext& head, const Bf16Step& step, const Term& term, std::uint32_t* to,
-                              WovenProducts& products, FloatVec* largest, RunningSoftmax& softmax) {
+HWY_INLINE void weigh_columns(const HeadContext& head, Bf16Step& step, const Term& term, std::uint32_t* to,
+                              FloatVec* largest, RunningSoftmax& softmax) {
   const FloatTag d;
   const std::uint16_t* const visible = step.block.tiles->visible.data() + step.block.column;  // [keys]
   const float* const dots = step.logits;                                                      // [keys, kGroup]
@@ -199,7 +202,7 @@ HWY_INLINE void weigh_columns(const HeadContext& head, const Bf16Step& step, con
       return bf16_power_bits(seen, hn::Sub(logit, shift));
     };
     for_parts(
-        step.block.keys, products, [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
+        step.block.keys, step.products, [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
           const UintVec first = weight(j), second = weight(j + 1);
           hn::StoreU(join_weights(first, second, sum), UintTag(), to + j / 2 * kGroup + v * kLanes);
         });
@@ -280,12 +283,17 @@ HWY_INLINE void begin_dots_of(const HeadContext& head, const Bf16Step& step, con
                         step.logits);
 }
 
+// m from a step's q·k.
+HWY_INLINE void join_dots_of(const Bf16Step& step, const TypeScores& scores, const GroupScratch& scratch) {
+  join_bf16_pairs(step.block, scratch.terms, scores.mode != ScoreMode::none, step.logits);
+}
+
 // m of the step whose q·k was begun last.
 HWY_INLINE void end_dots_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
                             const GroupScratch& scratch) {
   if (scores.mode == ScoreMode::read) return;
   head.bf16->end_dots(step.block.keys, step.logits);
-  join_bf16_pairs(step.block, scratch.terms, scores.mode != ScoreMode::none, step.logits);
+  join_dots_of(step, scores, scratch);
 }
 
 HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
@@ -294,22 +302,20 @@ HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
 
 // The weights of a step whose type carries scores (its logit loop has no registers left for weights), whose reference
 // is not yet set, or which has half pairs.
-HWY_NOINLINE inline void weigh_step_by_logits(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
-                                              const GroupScratch& scratch, WovenProducts& products, FloatVec* largest,
-                                              RunningSoftmax& softmax) {
+HWY_NOINLINE inline void weigh_step_by_logits(const HeadContext& head, Bf16Step& step, const TypeScores& scores,
+                                              const GroupScratch& scratch, FloatVec* largest, RunningSoftmax& softmax) {
   logits_of_block(head, step.block, scores, scratch.terms, step.logits, largest);
   if (any_outgrown(largest, softmax)) {
-    if (softmax.begun) products.finish();  // the sums must be complete before they are rescaled
+    if (softmax.begun) step.products.finish();  // the sums must be complete before they are rescaled
     follow_largest(head, largest, scratch.bf16.out_columns, softmax);
   }
-  weights_of_logits(pairs_of(head, step), step.logits, products, softmax);
+  weights_of_logits(pairs_of(head, step), step.logits, step.products, softmax);
   softmax.begun = true;
 }
 
 // Logits and weights of a step.
-HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::int64_t first_query,
-                           const TypeScores& scores, const GroupScratch& scratch, WovenProducts& products,
-                           RunningSoftmax& softmax) {
+HWY_INLINE void weigh_step(const HeadContext& head, Bf16Step& step, std::int64_t first_query, const TypeScores& scores,
+                           const GroupScratch& scratch, RunningSoftmax& softmax) {
   const StepPairs pairs = pairs_of(head, step);
   pairs.clear_ends();
   // Starts at the reference, because only larger logits matter.
@@ -321,14 +327,14 @@ HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::i
     for (int v = 0; v < kGroupVectors; ++v) before[v] = softmax.total[v];
     with_any_term(
         scratch.terms, step.block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-          weigh_columns(head, step, term, pairs.begin(), products, largest, softmax);
+          weigh_columns(head, step, term, pairs.begin(), largest, softmax);
         });
     if (HWY_UNLIKELY(any_outgrown(largest, softmax))) {
       for (int v = 0; v < kGroupVectors; ++v) softmax.total[v] = before[v];
-      weigh_step_by_logits(head, step, scores, scratch, products, largest, softmax);
+      weigh_step_by_logits(head, step, scores, scratch, largest, softmax);
     }
   } else {
-    weigh_step_by_logits(head, step, scores, scratch, products, largest, softmax);
+    weigh_step_by_logits(head, step, scores, scratch, largest, softmax);
   }
   // The sum takes the weights before dropout.
   if (!head.dropout) return;
@@ -346,11 +352,61 @@ HWY_INLINE void add_values_of(const HeadContext& head, const StepPairs& pairs, c
                           pairs.lead + pairs.keys, head.stride, own.out_columns);
 }
 
-// As forward_group; prefetches the rows `ahead` between steps. result.max is the reference of the sums instead of the
-// largest logit (-inf: no visible key).
+// Prepares the products that are issued during the softmax of `now`: weights and values of the step before, keys of the
+// step after.
+HWY_INLINE void weave_products(const HeadContext& head, const StepPairs& weights, const KeyBlock& values,
+                               const Bf16Step& after, const GroupScratch& scratch, Bf16Step& now) {
+  const Bf16Panel &keys = after.block.panel->bf16(), &of_values = values.panel->bf16();
+  now.operands = {scratch.bf16.q_pairs, keys.k_rows + after.block.row * head.bf16_stride, after.logits,
+                  weights.pairs,        of_values.v_columns + values.row - weights.lead,  of_values.column_stride};
+  now.products = WovenProducts(now.operands);
+}
+
+// The sums and the softmax of a group. Prefetches the rows `ahead`, distributed evenly over the steps.
+HWY_INLINE void forward_steps(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
+                              RowsAhead& ahead, const GroupScratch& scratch, RunningSoftmax& softmax) {
+  const Bf16Scratch& own = scratch.bf16;
+  std::int64_t columns = 0;
+  for (std::int64_t n = 0; n < seen.count; ++n) columns += seen.blocks[n].keys;
+  const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // rows per step
+  StepWalk walk(seen, head.bf16->key_alignment);
+  // One column in front is reserved for a half pair.
+  Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.weights[0].pairs},
+                       {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.weights[1].pairs}};
+  Bf16Step *now = &steps[0], *other = &steps[1];
+  const bool weaves = head.bf16->weaves && head.stride == kWovenSize;
+  bool more = walk.next(now->block), first = true;
+  if (more) begin_dots_of(head, *now, scores[now->block.set], scratch);
+  if (more) end_dots_of(head, *now, scores[now->block.set], scratch);
+  while (more) {
+    ahead.ask(share);
+    // Of the step before, whose logits and key block are no longer needed.
+    const StepPairs weights = pairs_of(head, *other);
+    const KeyBlock values = other->block;
+    more = walk.next(other->block);
+    const TypeScores& later = scores[other->block.set];
+    const bool woven = weaves && !first && more && later.mode != ScoreMode::read;
+    now->products = {};
+    if (woven) {
+      require_of(head, *other, later, scratch);
+      weave_products(head, weights, values, *other, scratch, *now);
+    } else {
+      if (!first) add_values_of(head, weights, values, own);
+      if (more) begin_dots_of(head, *other, later, scratch);
+    }
+    weigh_step(head, *now, seen.first_query, scores[now->block.set], scratch, softmax);
+    now->products.finish();
+    if (woven) join_dots_of(*other, later, scratch);
+    if (more && !woven) end_dots_of(head, *other, later, scratch);
+    std::swap(now, other);
+    first = false;
+  }
+  add_values_of(head, pairs_of(head, *other), other->block, own);
+}
+
+// As forward_group. result.max is the reference of the sums instead of the largest logit (-inf: no visible key).
 HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
                                    RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& result) {
-  const auto [first_query, blocks, count] = seen;
   const FloatTag d;
   const Bf16Scratch& own = scratch.bf16;
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
@@ -363,50 +419,7 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   // Components in rows, queries in lanes: the layout of the tiles' results and of follow_largest.
   std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
   head.bf16->open_sums(head.stride, own.out_columns);
-  std::int64_t columns = 0;
-  for (std::int64_t n = 0; n < count; ++n) columns += blocks[n].keys;
-  // Prefetches are distributed evenly over the group's steps.
-  const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // rows per step
-  StepWalk walk(seen, head.bf16->key_alignment);
-  // One column in front is reserved for a half pair.
-  Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.weights[0].pairs},
-                       {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.weights[1].pairs}};
-  Bf16Step *now = &steps[0], *other = &steps[1];
-  const bool weaves = head.bf16->weaves && head.stride == kWovenSize;
-  bool more = walk.next(now->block), first = true;
-  if (more) {
-    begin_dots_of(head, *now, scores[now->block.set], scratch);
-    end_dots_of(head, *now, scores[now->block.set], scratch);
-  }
-  while (more) {
-    ahead.ask(share);
-    // Of the step before, whose logits and key block are no longer needed.
-    const StepPairs weights = pairs_of(head, *other);
-    const KeyBlock values = other->block;
-    more = walk.next(other->block);
-    WovenProducts products;
-    const TypeScores& later = scores[other->block.set];
-    if (!first && more && weaves && later.mode != ScoreMode::read) {
-      require_of(head, *other, later, scratch);
-      const Bf16Panel& panel = values.panel->bf16();
-      const KeyBlock& keys = other->block;
-      const WovenOperands operands{
-          own.q_pairs,   keys.panel->bf16().k_rows + keys.row * kWovenSize, other->logits,
-          weights.pairs, panel.v_columns + values.row - weights.lead,       panel.column_stride};
-      products = WovenProducts(operands);
-      weigh_step(head, *now, first_query, scores[now->block.set], scratch, products, softmax);
-      products.finish();
-      join_bf16_pairs(other->block, scratch.terms, later.mode != ScoreMode::none, other->logits);
-    } else {
-      if (!first) add_values_of(head, weights, values, own);
-      if (more) begin_dots_of(head, *other, later, scratch);
-      weigh_step(head, *now, first_query, scores[now->block.set], scratch, products, softmax);
-      if (more) end_dots_of(head, *other, later, scratch);
-    }
-    std::swap(now, other);
-    first = false;
-  }
-  add_values_of(head, pairs_of(head, *other), other->block, own);
+  forward_steps(head, scores, seen, ahead, scratch, softmax);
   head.bf16->close_sums(head.stride, own.out_columns);
   // Transpose the output so that its rows are queries.
   for (std::int64_t c = 0; c < head.stride; c += kGroup) {
