@@ -125,19 +125,19 @@ HWY_INLINE void round_key_pairs(const float* ds, const float* p, std::int64_t ke
 //   scratch.p, scratch.ds [keys, kGroup]: probabilities after dropout and scale·dC
 HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                                 bool carried) {
-  const Bf16Weights& own = scratch.bf16.weights[0];
+  std::uint16_t* const pairs = scratch.bf16.w_pairs[0];
   if (HWY_UNLIKELY(scratch.terms.joined[block.set])) bf16_join_gradients(head, block, scratch, carried, scratch.ds);
   touch_tiles(block);
   const Bf16Panel& panel = block.panel->bf16();
   const std::int64_t lead = lead_of(head, block), first = block.row * kTilePairs + scratch.bf16.groups * kGroup;
 #if HWY_TARGET <= HWY_AVX3
   if (HWY_LIKELY(head.bf16->converts && lead % 2 == 0 && block.keys % 2 == 0)) {
-    StepPairs{lead, block.keys, head.bf16->key_alignment, own.pairs}.clear_ends();
-    return round_key_pairs(scratch.ds, scratch.p, block.keys, own.pairs + lead * kGroup, panel.gradient_rows + first,
+    StepPairs{lead, block.keys, head.bf16->key_alignment, pairs}.clear_ends();
+    return round_key_pairs(scratch.ds, scratch.p, block.keys, pairs + lead * kGroup, panel.gradient_rows + first,
                            panel.probability_rows + first);
   }
 #endif
-  pair_columns(head, scratch.ds, block.keys, lead, own.pairs);
+  pair_columns(head, scratch.ds, block.keys, lead, pairs);
   round_columns(scratch.ds, block.keys, panel.gradient_rows + first);
   round_columns(scratch.p, block.keys, panel.probability_rows + first);
 }
@@ -146,8 +146,8 @@ HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, 
 HWY_INLINE void multiply_gradients(const HeadContext& head, const KeyBlock& block, const Bf16Scratch& own) {
   const Bf16Panel& panel = block.panel->bf16();
   const std::int64_t lead = lead_of(head, block);
-  head.bf16->weighted_sum(own.weights[0].pairs, panel.k_columns + block.row - lead, panel.column_stride,
-                          lead + block.keys, head.stride, own.out_columns);
+  head.bf16->weighted_sum(own.w_pairs[0], panel.k_columns + block.row - lead, panel.column_stride, lead + block.keys,
+                          head.stride, own.out_columns);
 }
 
 // Adds dk and dv of the keys that two groups (or the last one) see. Both groups at once, because loading and storing

@@ -371,8 +371,8 @@ HWY_INLINE void forward_steps(const HeadContext& head, const TypeScores* scores,
   const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // rows per step
   StepWalk walk(seen, head.bf16->key_alignment);
   // One column in front is reserved for a half pair.
-  Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.weights[0].pairs},
-                       {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.weights[1].pairs}};
+  Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.w_pairs[0]},
+                       {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.w_pairs[1]}};
   Bf16Step *now = &steps[0], *other = &steps[1];
   const bool weaves = head.bf16->weaves && head.stride == kWovenSize;
   bool more = walk.next(now->block), first = true;

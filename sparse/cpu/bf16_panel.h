@@ -55,19 +55,14 @@ inline constexpr std::int64_t kBf16Keys = 32;
 // Columns of a step's logits, including one column before and one tile after them, which products and weights write.
 inline constexpr std::int64_t kBf16Columns = 1 + kBf16Keys + kTileRows16;
 
-// Weights of a step as pairs of keys.
-struct Bf16Weights {
-  std::uint16_t* pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]: weights, or in backward gradients of scores
-};
-
 // A group's operands, and buffers for transposition.
 struct Bf16Scratch {
   std::uint16_t* rows = nullptr;     // [kGroup, row_stride]
   std::uint16_t* q_pairs = nullptr;  // [row_stride/2, kGroup, 2]
-  // Of two steps: vector code fills one while products read the other.
-  Bf16Weights weights[2];
-  float* out_columns = nullptr;  // [stride, kGroup]: out, or dq
-  float* pairs = nullptr;        // [kGroup, stride]: pairs of value or key rows
+  // Weights of two steps, or in backward gradients of scores: vector code fills one while products read the other.
+  std::uint16_t* w_pairs[2] = {};  // [kBf16Keys/2, kGroup, 2] each
+  float* out_columns = nullptr;    // [stride, kGroup]: out, or dq
+  float* pairs = nullptr;          // [kGroup, stride]: pairs of value or key rows
   // Backward only.
   std::uint16_t* dout_pairs = nullptr;    // as q_pairs
   std::uint16_t* q_of_queries = nullptr;  // [kTileRows16, stride, 2]: pairs of queries of two groups
@@ -80,7 +75,7 @@ struct Bf16Scratch {
     Bf16Scratch scratch;
     scratch.rows = arena.take<std::uint16_t>(row_stride * kGroup);
     scratch.q_pairs = arena.take<std::uint16_t>(row_stride * kGroup);
-    for (Bf16Weights& weights : scratch.weights) weights.pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
+    for (std::uint16_t*& pairs : scratch.w_pairs) pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
     scratch.out_columns = arena.take<float>(stride * kGroup);
     scratch.pairs = arena.take<float>(kGroup * stride);
     if (!backward) return scratch;

@@ -76,8 +76,6 @@ template <bool kAdd>
     multiply_rows<kFewRows, kAdd>(a + r * strides.a, b, pairs, c + r * strides.c, strides);
 }
 
-void keep_dots(std::int64_t, float*) {}
-
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
   multiply<false>(k, q_pairs, stride / 2, s, {stride}, keys);
@@ -113,7 +111,7 @@ const Bf16Tiles& avx512_bf16_tiles() {
                                    round_pairs_avx512,
                                    dot_products,
                                    dot_products,
-                                   keep_dots,
+                                   keep_written_sums,
                                    keep_sums,
                                    keep_written_sums,
                                    weighted_sum,

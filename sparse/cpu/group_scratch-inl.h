@@ -41,7 +41,7 @@ struct GroupScratch {
   void turn() {
     std::swap(p, next_p);
     std::swap(ds, next_ds);
-    std::swap(bf16.weights[0], bf16.weights[1]);
+    std::swap(bf16.w_pairs[0], bf16.w_pairs[1]);
   }
 
   static GroupScratch take(Arena& arena, const AttentionInputs& in, const HeadContext& head, const TaskSizes& sizes,

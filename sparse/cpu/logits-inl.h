@@ -208,41 +208,32 @@ class ColumnLogits {
   UintVec largest_magnitude_;  // of s and of C at visible pairs
 };
 
-// Loop that stores a key block's logits over its dot products.
-struct LeaveLogits {
-  template <typename Columns>
-  HWY_INLINE void operator()(Columns& columns, std::int64_t keys, float* s) const {
-    for (std::int64_t j = 0; j < keys; ++j) {
-      columns.ask_ahead(j);
-      for (int v = 0; v < kGroupVectors; ++v) {
-        hn::StoreU(columns.at(j, v), FloatTag(), s + j * kGroup + v * kLanes);
-      }
-    }
-  }
-};
-
 // Arrays of a key block.
 struct LogitPlaces {
   float* s;       // [keys, kGroup]: m on input, the loop's result on output
   FloatVec* max;  // the largest logits so far
 };
 
-// Processes the columns of a key block in one mode.
-template <ScoreMode kMode, typename Element, typename Term, typename Loop>
+// Replaces the dot products of a key block by its logits, in one mode.
+template <ScoreMode kMode, typename Element, typename Term>
 HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
-                                    const Term& term, const LogitPlaces& places, const Loop& loop) {
+                                    const Term& term, const LogitPlaces& places) {
   ColumnLogits<kMode, Element, Term> columns(head, block, scores, term, places.s, places.max);
-  loop(columns, block.keys, places.s);
+  for (std::int64_t j = 0; j < block.keys; ++j) {
+    columns.ask_ahead(j);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      hn::StoreU(columns.at(j, v), FloatTag(), places.s + j * kGroup + v * kLanes);
+    }
+  }
   return columns.end(places.max);
 }
 
 // For a type without running scores.
-template <typename Loop>
 HWY_INLINE void unscored_logits(const HeadContext& head, const KeyBlock& block, const TermScratch& terms, float* s,
-                                FloatVec* max, const Loop& loop) {
+                                FloatVec* max) {
   with_any_term(
       terms, block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-        logits_in_mode<ScoreMode::none>(head, block, Running<ScoreElement>{}, term, LogitPlaces{s, max}, loop);
+        logits_in_mode<ScoreMode::none>(head, block, Running<ScoreElement>{}, term, LogitPlaces{s, max});
       });
 }
 
@@ -252,11 +243,11 @@ HWY_INLINE FloatMask carried_logits(const HeadContext& head, const KeyBlock& blo
                                     const Term& term, float* s, FloatVec* max) {
   switch (scores.mode) {
     case ScoreMode::write:
-      return logits_in_mode<ScoreMode::write>(head, block, scores, term, LogitPlaces{s, max}, LeaveLogits());
+      return logits_in_mode<ScoreMode::write>(head, block, scores, term, LogitPlaces{s, max});
     case ScoreMode::add:
-      return logits_in_mode<ScoreMode::add>(head, block, scores, term, LogitPlaces{s, max}, LeaveLogits());
+      return logits_in_mode<ScoreMode::add>(head, block, scores, term, LogitPlaces{s, max});
     default:
-      return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, LogitPlaces{s, max}, LeaveLogits());
+      return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, LogitPlaces{s, max});
   }
 }
 
@@ -264,11 +255,11 @@ HWY_INLINE FloatMask carried_logits(const HeadContext& head, const KeyBlock& blo
 HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
                                 const TermScratch& terms, float* s, FloatVec* max) {
   const FloatTag d;
-  if (scores.mode == ScoreMode::none) return unscored_logits(head, block, terms, s, max, LeaveLogits());
+  if (scores.mode == ScoreMode::none) return unscored_logits(head, block, terms, s, max);
   const Running<ScoreElement> exact{scores.mode, scores.running, scores.logit_scale};
   // C already includes all terms.
   if (scores.mode == ScoreMode::read) {
-    logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), LogitPlaces{s, max}, LeaveLogits());
+    logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), LogitPlaces{s, max});
     return;
   }
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));

@@ -31,7 +31,7 @@ RowBytes bytes_of(const AnyRows& rows, const HeadColumns& columns, std::int64_t 
   return {reinterpret_cast<const char*>(place.bf16), rows.stride * kNumber, columns.size * kNumber};
 }
 
-// Prefetches rows [begin, end) of one head, for reading (Rows) or writing (MutableRows). Always inline: GCC removes
+// Prefetches rows [begin, end) of one head, for reading. Always inline: GCC removes
 // calls of a function that only prefetches, because it regards the function as having no effect.
 __attribute__((always_inline)) inline void prefetch_rows(const Rows& rows, const HeadColumns& columns,
                                                          std::int64_t begin, std::int64_t end) {
@@ -40,14 +40,6 @@ __attribute__((always_inline)) inline void prefetch_rows(const Rows& rows, const
     for (std::int64_t at = 0; at < of.size; at += kLineBytes) __builtin_prefetch(of.first + at, 0, 2);
   }
 }
-__attribute__((always_inline)) inline void prefetch_rows(const MutableRows& rows, const HeadColumns& columns,
-                                                         std::int64_t begin, std::int64_t end) {
-  RowBytes of = bytes_of(rows, columns, begin);
-  for (std::int64_t r = begin; r < end; ++r, of.first += of.stride) {
-    for (std::int64_t at = 0; at < of.size; at += kLineBytes) __builtin_prefetch(of.first + at, 1, 2);
-  }
-}
-
 // Whether rows are written with non-temporal stores: there are so many rows that none would still be in the cache when
 // they are read, and heads begin and end at cache line boundaries. Such lines need neither be read before they are
 // written nor be prefetched.

@@ -200,13 +200,6 @@ constexpr std::int64_t kCopiedRows = 64;
 
 // Rounds whole columns of W to [k, cols].
 void round_panel(PanelBlock block, Bf16* rounded) {
-  if (block.layout == WeightLayout::in_out) {  // already rows of columns
-    const float* from = block.weight + block.first_col;
-    for (std::int64_t row = 0; row < block.k; ++row, from += block.n, rounded += block.cols) {
-      round_to_bf16(from, block.cols, rounded);
-    }
-    return;
-  }
   Scratch scratch;
   auto* columns = scratch.take<float>(kCopiedRows * block.cols);  // [64, cols]
   for (block.first_row = 0; block.first_row < block.k; block.first_row += kCopiedRows) {
