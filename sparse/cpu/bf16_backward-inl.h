@@ -146,7 +146,7 @@ HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, 
 HWY_INLINE void multiply_gradients(const HeadContext& head, const KeyBlock& block, const Bf16Scratch& own) {
   const Bf16Panel& panel = block.panel->bf16();
   const std::int64_t lead = lead_of(head, block);
-  head.bf16->weighted_sum(own.w_pairs[0], panel.k_columns + block.row - lead, panel.column_stride, lead + block.keys,
+  head.bf16->weighted_sum(own.w_pairs[0], panel.column(panel.k_columns, block.row - lead), lead + block.keys,
                           head.stride, own.out_columns);
 }
 

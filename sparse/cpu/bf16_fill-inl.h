@@ -100,10 +100,9 @@ struct PanelRows {
   HeadRow row[kTilePairs];
 };
 
-// Writes kTilePairs keys as columns from `to` on: pairs of rows are built and transposed, 16 components at a time.
-//   pairs [kGroup, stride] floats, to [components, column_stride]
-HWY_INLINE void rows_to_columns(const HeadContext& head, const PanelRows& rows, float* pairs, std::uint16_t* to,
-                                std::int64_t column_stride) {
+// Writes kTilePairs keys as columns: pairs of rows are built and transposed, 16 components at a time.
+//   pairs [kGroup, stride] floats, to [components, kTilePairs]
+HWY_INLINE void rows_to_columns(const HeadContext& head, const PanelRows& rows, float* pairs, std::uint16_t* to) {
   const std::int64_t stride = head.stride;
   for (std::int64_t pair = 0; pair < kGroup; ++pair) {
     round_pairs(head, rows.row[2 * pair], rows.row[2 * pair + 1],
@@ -111,7 +110,7 @@ HWY_INLINE void rows_to_columns(const HeadContext& head, const PanelRows& rows, 
   }
   // [16 pairs of keys, 16 components] to [16 components, 16 pairs of keys]
   for (std::int64_t c = 0; c < stride; c += kGroup) {
-    transpose_block(pairs + c, stride, reinterpret_cast<float*>(to + c * column_stride), column_stride / 2);
+    transpose_block(pairs + c, stride, reinterpret_cast<float*>(to + c * kTilePairs), kTilePairs / 2);
   }
 }
 
@@ -153,11 +152,11 @@ HWY_INLINE void require_bf16(const HeadContext& head, KeyPanel& panel, std::int6
       k.row[r] = panel.key_row(j + r);
       v.row[r] = panel.value_row(j + r);
     }
-    const std::int64_t row = j * to.row_stride, columns = to.column_stride;
+    const std::int64_t row = j * to.row_stride;
     round_panel_rows(head, k, to.k_rows + row);
     if (to.v_rows != nullptr) round_panel_rows(head, v, to.v_rows + row);
-    if (to.k_columns != nullptr) rows_to_columns(head, k, scratch.pairs, to.k_columns + j, columns);
-    if (to.v_columns != nullptr) rows_to_columns(head, v, scratch.pairs, to.v_columns + j, columns);
+    if (to.k_columns != nullptr) rows_to_columns(head, k, scratch.pairs, to.column(to.k_columns, j));
+    if (to.v_columns != nullptr) rows_to_columns(head, v, scratch.pairs, to.column(to.v_columns, j));
   }
   panel.set_filled(j);
 }

@@ -57,6 +57,22 @@ HWY_INLINE UintVec bf16_power_bits(FloatMask visible, FloatVec x) {
 #endif
 }
 
+// The weights of two consecutive keys, added to the sum and rounded as a pair; the first key's is the lower half. Weights
+// round half away from zero, which is as accurate as half to even.
+HWY_INLINE UintVec join_weights(UintVec first, UintVec second, FloatVec& sum) {
+  const FloatTag d;
+  const UintVec half = hn::Set(UintTag(), 0x8000u);
+  sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
+  const UintVec lower = hn::Add(first, half), upper = hn::Add(second, half);
+#if HWY_TARGET <= HWY_AVX3
+  // Bytes 2 and 3 of every number.
+  const __m512i of_lower = _mm512_set4_epi32(0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302);
+  return UintVec{_mm512_mask_shuffle_epi8(upper.raw, 0x3333333333333333u, lower.raw, of_lower)};
+#else
+  return hn::OrAnd(hn::ShiftRight<16>(lower), upper, hn::Set(UintTag(), 0xFFFF0000u));
+#endif
+}
+
 // The softmax of a group over the steps so far, one value per lane.
 //   out_columns = sum_j w_ij v_j,  total_i = sum_j w_ij,  w_ij = 2^(logit_ij - reference_i)     logits in base 2
 struct RunningSoftmax {
@@ -65,8 +81,10 @@ struct RunningSoftmax {
   bool begun = false;                 // whether a step has set the reference
 };
 
-// Weights may grow to 2^kSlack before the reference is raised, which is rare after the first step of a group.
+// Weights may grow to 2^kSlack before the reference is raised, which is rare after the first step of a group. Where the
+// largest logit is not known, the sum of a step's weights is compared with that of kBf16Keys such weights.
 inline constexpr float kSlack = 8.0f;
+inline constexpr float kLargestStepSum = 0x1p8f * static_cast<float>(kBf16Keys);
 
 // The queries of vector v whose weights would exceed 2^kSlack.
 HWY_INLINE FloatMask outgrown(const FloatVec* largest, const RunningSoftmax& softmax, int v) {
@@ -103,20 +121,14 @@ HWY_NOINLINE inline void follow_largest(const HeadContext& head, const FloatVec*
   head.bf16->open_sums(head.stride, out_columns);
 }
 
-// The number subtracted from logits. A row without a visible key so far subtracts 0, so that -inf stays -inf.
-HWY_INLINE FloatVec shift_of(const RunningSoftmax& softmax, int v) {
-  const FloatVec reference = softmax.reference[v];
-  return hn::IfThenZeroElse(hn::Eq(reference, hn::Set(FloatTag(), -std::numeric_limits<float>::infinity())), reference);
+// The queries of vector v that have not seen a key so far.
+HWY_INLINE FloatMask none_seen(const RunningSoftmax& softmax, int v) {
+  return hn::Eq(softmax.reference[v], hn::Set(FloatTag(), -std::numeric_limits<float>::infinity()));
 }
 
-// The weights of two consecutive keys, added to the sum and rounded as a pair. Weights round half away from zero, which
-// is as accurate as half to even.
-HWY_INLINE UintVec join_weights(UintVec first, UintVec second, FloatVec& sum) {
-  const FloatTag d;
-  const UintTag du;
-  const UintVec half = hn::Set(du, 0x8000u), upper = hn::Set(du, 0xFFFF0000u);
-  sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
-  return hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
+// The number subtracted from logits. A row without a visible key so far subtracts 0, so that -inf stays -inf.
+HWY_INLINE FloatVec shift_of(const RunningSoftmax& softmax, int v) {
+  return hn::IfThenZeroElse(none_seen(softmax, v), softmax.reference[v]);
 }
 
 // One step of a group: at most kBf16Keys keys of a key block.
@@ -183,33 +195,56 @@ HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, WovenPro
   }
 }
 
+#if HWY_TARGET <= HWY_AVX3
+// Whether all queries see all keys of a whole step.   visible [kBf16Keys]
+HWY_INLINE bool all_visible(const std::uint16_t* visible) {
+  return _mm512_cmpneq_epi16_mask(_mm512_loadu_si512(visible), _mm512_set1_epi32(-1)) == 0;
+}
+static_assert(kBf16Keys * sizeof(std::uint16_t) == 64);
+
 // The weights of a step's whole pairs of keys directly from m, relative to the current reference, for a type without C
-// in an operator whose scores are logits (HeadContext::use_base_2). m stays, in case the reference must be raised.
-template <typename Term>
-HWY_INLINE void weigh_columns(const HeadContext& head, Bf16Step& step, const Term& term, std::uint32_t* to,
-                              FloatVec* largest, RunningSoftmax& softmax) {
+// in an operator whose scores are logits (HeadContext::use_base_2). Returns whether the reference must be raised
+// first; m stays. kAll: all queries see all keys.
+template <bool kAll, typename Term>
+HWY_INLINE bool weigh_columns(const HeadContext& head, Bf16Step& step, const Term& term, std::uint32_t* to,
+                              RunningSoftmax& softmax) {
   const FloatTag d;
   const std::uint16_t* const visible = step.block.tiles->visible.data() + step.block.column;  // [keys]
   const float* const dots = step.logits;                                                      // [keys, kGroup]
-  const FloatVec scale = hn::Set(d, head.scale);
-  for (int v = 0; v < kGroupVectors; ++v) {
-    const FloatVec shift = shift_of(softmax, v);
-    FloatVec sum = softmax.total[v], most = largest[v];
-    const auto weight = [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
-      const FloatMask seen = lanes_of(visible[j], v);
-      const FloatVec logit = term.score(hn::LoadU(d, dots + j * kGroup + v * kLanes), scale, j, v);
-      most = hn::IfThenElse(seen, hn::Max(most, logit), most);
-      return bf16_power_bits(seen, hn::Sub(logit, shift));
-    };
-    for_parts(
-        step.block.keys, step.products, [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
-          const UintVec first = weight(j), second = weight(j + 1);
-          hn::StoreU(join_weights(first, second, sum), UintTag(), to + j / 2 * kGroup + v * kLanes);
-        });
-    softmax.total[v] = sum;
-    largest[v] = most;
-  }
+  const FloatVec scale = hn::Set(d, head.scale), shift = shift_of(softmax, 0), before = softmax.total[0];
+  FloatVec sum = before;
+  const auto weight = [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
+    const FloatMask seen = kAll ? hn::FirstN(d, kLanes) : lanes_of(visible[j], 0);
+    return bf16_power_bits(seen, hn::Sub(term.score(hn::LoadU(d, dots + j * kGroup), scale, j, 0), shift));
+  };
+  for_parts(
+      step.block.keys, step.products, [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
+        const UintVec first = weight(j), second = weight(j + 1);
+        hn::StoreU(join_weights(first, second, sum), UintTag(), to + j / 2 * kGroup);
+      });
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Gt(hn::Sub(sum, before), hn::Set(d, kLargestStepSum))))) return true;
+  softmax.total[0] = sum;
+  return false;
 }
+static_assert(kGroupVectors == 1);
+
+// The weights of a step by weigh_columns if that can be done. Returns whether it was.
+HWY_INLINE bool weigh_step_directly(const HeadContext& head, Bf16Step& step, const TypeScores& scores,
+                                    const StepPairs& pairs, const GroupScratch& scratch, RunningSoftmax& softmax) {
+  const bool scores_are_logits = head.logit_unit == 1.0f && scores.mode == ScoreMode::none;
+  if (!scores_are_logits || pairs.lead % 2 != 0 || pairs.keys % 2 != 0) return false;
+  // The first key that a query sees sets its reference, however small its logit is.
+  if (!softmax.begun || !hn::AllFalse(FloatTag(), none_seen(softmax, 0))) return false;
+  const bool all = pairs.keys == kBf16Keys && all_visible(step.block.tiles->visible.data() + step.block.column);
+  bool raise = false;
+  with_any_term(
+      scratch.terms, step.block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+        raise = all ? weigh_columns<true>(head, step, term, pairs.begin(), softmax)
+                    : weigh_columns<false>(head, step, term, pairs.begin(), softmax);
+      });
+  return !raise;
+}
+#endif
 
 // Zeroes the weights that dropout does not keep.   keep [keys]: bits of the pairs; one more before and after is read
 HWY_INLINE void drop_pairs(const StepPairs& step, const std::uint16_t* keep) {
@@ -243,17 +278,16 @@ HWY_INLINE void bf16_dots(const HeadContext& head, const KeyBlock& block, bool s
   join_bf16_pairs(block, scratch.terms, scored, s);
 }
 
-// A group's steps in order. In forward a key block is a whole run; it is cut here at the alignment of value tiles.
+// A group's steps in order. In forward a key block is a whole run; it is cut here where the panel's columns are.
 class StepWalk {
  public:
-  HWY_INLINE StepWalk(const SeenBlocks& seen, std::int64_t alignment)
-      : block_(seen.blocks), end_(seen.blocks + seen.count), alignment_(alignment) {}
+  HWY_INLINE explicit StepWalk(const SeenBlocks& seen) : block_(seen.blocks), end_(seen.blocks + seen.count) {}
 
   // Returns whether there is another step, and stores it in `step`.
   HWY_INLINE bool next(KeyBlock& step) {
     if (block_ == end_) return false;
     step = block_->from(first_);
-    step.keys = std::min(kBf16Keys - step.row % alignment_, step.keys);
+    step.keys = std::min(kBf16Keys - step.row % kBf16Keys, step.keys);
     first_ += step.keys;
     if (first_ == block_->keys) ++block_, first_ = 0;
     return true;
@@ -261,7 +295,7 @@ class StepWalk {
 
  private:
   const KeyBlock *block_, *end_;
-  std::int64_t alignment_, first_ = 0;
+  std::int64_t first_ = 0;
 };
 
 // Packs a step's keys and values, and prefetches its C.
@@ -301,9 +335,12 @@ HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
 }
 
 // The weights of a step whose type carries scores (its logit loop has no registers left for weights), whose reference
-// is not yet set, or which has half pairs.
+// is not yet set or must be raised, or which has half pairs.
 HWY_NOINLINE inline void weigh_step_by_logits(const HeadContext& head, Bf16Step& step, const TypeScores& scores,
-                                              const GroupScratch& scratch, FloatVec* largest, RunningSoftmax& softmax) {
+                                              const GroupScratch& scratch, RunningSoftmax& softmax) {
+  // Starts at the reference, because only larger logits matter.
+  FloatVec largest[kGroupVectors];  // [kGroup]
+  for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
   logits_of_block(head, step.block, scores, scratch.terms, step.logits, largest);
   if (any_outgrown(largest, softmax)) {
     if (softmax.begun) step.products.finish();  // the sums must be complete before they are rescaled
@@ -318,24 +355,12 @@ HWY_INLINE void weigh_step(const HeadContext& head, Bf16Step& step, std::int64_t
                            const GroupScratch& scratch, RunningSoftmax& softmax) {
   const StepPairs pairs = pairs_of(head, step);
   pairs.clear_ends();
-  // Starts at the reference, because only larger logits matter.
-  FloatVec largest[kGroupVectors];  // [kGroup]
-  for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
-  const bool scores_are_logits = head.logit_unit == 1.0f && scores.mode == ScoreMode::none;
-  if (softmax.begun && scores_are_logits && pairs.lead % 2 == 0 && pairs.keys % 2 == 0) {
-    FloatVec before[kGroupVectors];
-    for (int v = 0; v < kGroupVectors; ++v) before[v] = softmax.total[v];
-    with_any_term(
-        scratch.terms, step.block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-          weigh_columns(head, step, term, pairs.begin(), largest, softmax);
-        });
-    if (HWY_UNLIKELY(any_outgrown(largest, softmax))) {
-      for (int v = 0; v < kGroupVectors; ++v) softmax.total[v] = before[v];
-      weigh_step_by_logits(head, step, scores, scratch, largest, softmax);
-    }
-  } else {
-    weigh_step_by_logits(head, step, scores, scratch, largest, softmax);
-  }
+#if HWY_TARGET <= HWY_AVX3
+  const bool done = weigh_step_directly(head, step, scores, pairs, scratch, softmax);
+#else
+  const bool done = false;
+#endif
+  if (!done) weigh_step_by_logits(head, step, scores, scratch, softmax);
   // The sum takes the weights before dropout.
   if (!head.dropout) return;
   std::uint16_t* const keep = scratch.keep + 1;  // [keys]
@@ -348,8 +373,8 @@ HWY_INLINE void add_values_of(const HeadContext& head, const StepPairs& pairs, c
                               const Bf16Scratch& own) {
   // Values are read in whole tiles that start at cache line boundaries.
   const Bf16Panel& panel = block.panel->bf16();
-  head.bf16->weighted_sum(pairs.pairs, panel.v_columns + block.row - pairs.lead, panel.column_stride,
-                          pairs.lead + pairs.keys, head.stride, own.out_columns);
+  head.bf16->weighted_sum(pairs.pairs, panel.column(panel.v_columns, block.row - pairs.lead), pairs.lead + pairs.keys,
+                          head.stride, own.out_columns);
 }
 
 // Prepares the products that are issued during the softmax of `now`: weights and values of the step before, keys of the
@@ -357,8 +382,8 @@ HWY_INLINE void add_values_of(const HeadContext& head, const StepPairs& pairs, c
 HWY_INLINE void weave_products(const HeadContext& head, const StepPairs& weights, const KeyBlock& values,
                                const Bf16Step& after, const GroupScratch& scratch, Bf16Step& now) {
   const Bf16Panel &keys = after.block.panel->bf16(), &of_values = values.panel->bf16();
-  now.operands = {scratch.bf16.q_pairs, keys.k_rows + after.block.row * head.bf16_stride, after.logits,
-                  weights.pairs,        of_values.v_columns + values.row - weights.lead,  of_values.column_stride};
+  now.operands = {scratch.bf16.q_pairs, keys.k_rows + after.block.row * head.bf16_stride, after.logits, weights.pairs,
+                  of_values.column(of_values.v_columns, values.row - weights.lead)};
   now.products = WovenProducts(now.operands);
 }
 
@@ -369,7 +394,7 @@ HWY_INLINE void forward_steps(const HeadContext& head, const TypeScores* scores,
   std::int64_t columns = 0;
   for (std::int64_t n = 0; n < seen.count; ++n) columns += seen.blocks[n].keys;
   const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // rows per step
-  StepWalk walk(seen, head.bf16->key_alignment);
+  StepWalk walk(seen);
   // One column in front is reserved for a half pair.
   Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.w_pairs[0]},
                        {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.w_pairs[1]}};

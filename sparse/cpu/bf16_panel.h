@@ -20,9 +20,15 @@ inline constexpr std::int64_t kBf16RowsBeyond = kRunStep + kTilePairs;
 // Keys and values of a panel; null when the task computes in fp32. Layouts that a pass does not need are null, too:
 // forward needs keys by rows and values by columns, backward both by rows and keys also by columns.
 struct Bf16Panel {
-  std::uint16_t *k_rows = nullptr, *v_rows = nullptr;        // [keys + kBf16RowsBeyond, row_stride]
-  std::uint16_t *k_columns = nullptr, *v_columns = nullptr;  // [components, column_stride]: a row is one component
-  std::int64_t row_stride = 0, column_stride = 0;
+  std::uint16_t *k_rows = nullptr, *v_rows = nullptr;  // [keys + kBf16RowsBeyond, row_stride]
+  // kTilePairs keys after the other, so that a step's products read consecutive cache lines. A row is one component.
+  std::uint16_t *k_columns = nullptr, *v_columns = nullptr;  // [steps, components, kTilePairs]
+  std::int64_t row_stride = 0, components = 0;
+  // Column `row` of keys or values in columns; further columns are adjacent up to the next multiple of kTilePairs.
+  std::uint16_t* column(std::uint16_t* columns, std::int64_t row) const {
+    return columns + row / kTilePairs * kTilePairs * components + row % kTilePairs;
+  }
+
   // Backward: gradients of scores, and probabilities after dropout, of two groups; rows of tiles with touched = 0 are
   // undefined.
   std::uint16_t *gradient_rows = nullptr, *probability_rows = nullptr;  // [keys + kBf16RowsBeyond, kTilePairs]
@@ -33,10 +39,10 @@ struct Bf16Panel {
   static Bf16Panel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward) {
     Bf16Panel panel;
     panel.row_stride = round_up(stride, kTilePairs);
-    // Key blocks begin at any multiple of kRunStep and are rounded up to a step. The stride is an odd number of cache
-    // lines, so that the rows of a tile do not all map to the same cache sets.
-    panel.column_stride = (round_up(keys + kBf16RowsBeyond, kTilePairs) / kTilePairs | 1) * kTilePairs;
-    const std::int64_t rows = (keys + kBf16RowsBeyond) * panel.row_stride, columns = stride * panel.column_stride;
+    panel.components = stride;
+    // Key blocks begin at any multiple of kRunStep and are rounded up to a step.
+    const std::int64_t rows = (keys + kBf16RowsBeyond) * panel.row_stride;
+    const std::int64_t columns = round_up(keys + kBf16RowsBeyond, kTilePairs) * stride;
     panel.k_rows = arena.take<std::uint16_t>(rows);
     if (backward) panel.v_rows = arena.take<std::uint16_t>(rows);
     (backward ? panel.k_columns : panel.v_columns) = arena.take<std::uint16_t>(columns);
@@ -52,6 +58,7 @@ struct Bf16Panel {
 // Keys of one step of a group. The tile unit powers down after about 900 cycles without a product and takes about 700
 // to power up (measured on an Intel Xeon); the vector work of a step of 32 keys takes less than 900 cycles.
 inline constexpr std::int64_t kBf16Keys = 32;
+static_assert(kBf16Keys == kTilePairs);  // a step reads columns that are adjacent
 // Columns of a step's logits, including one column before and one tile after them, which products and weights write.
 inline constexpr std::int64_t kBf16Columns = 1 + kBf16Keys + kTileRows16;
 

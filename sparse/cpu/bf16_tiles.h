@@ -20,8 +20,8 @@ inline constexpr std::int64_t kTileGroups = 2;   // groups whose queries fill a 
 static_assert(kTileGroups * kGroup == kTilePairs);
 
 struct Bf16Tiles {
-  // Steps of keys end at multiples of it, and weighted_sum takes a multiple of it: tiles are read from whole cache
-  // lines, pairs from even positions.
+  // weighted_sum takes a multiple of it, from a multiple of it on: tiles are read from whole cache lines, pairs from even
+  // positions.
   std::int64_t key_alignment;
 
   // Whether the processor has AVX-512's conversions to bf16.
@@ -59,10 +59,10 @@ struct Bf16Tiles {
   void (*close_sums)(std::int64_t components, float* o);
 
   // o[d][i] += sum_j v[d][j] w[j][i], between open_sums and close_sums of o
-  //   v [components, v_stride]: a row holds one component of all keys; keys is rounded up to a multiple of
-  //   key_alignment: the padding must have weight 0 and finite v
-  void (*weighted_sum)(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
-                       std::int64_t components, float* o);
+  //   v [components, kTilePairs]: a row holds one component of at most kTilePairs keys; keys is rounded up to a multiple
+  //   of key_alignment: the padding must have weight 0 and finite v
+  void (*weighted_sum)(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t keys, std::int64_t components,
+                       float* o);
 
   // g[j][c] += sum_i w[j][i] x[i][c] over the queries of two groups, for the keys of those tiles (of 16 rows) whose
   // `touched` is not 0; not between open_sums and close_sums.

@@ -101,57 +101,52 @@ void close_sums(std::int64_t components, float* o) {
   if (components > 3 * kTileRows16) _tile_stored(3, o + 3 * kBlock, kRowBytes);
 }
 
-// All blocks of components use the same tile of weights; values are read once.
+// All blocks of components use the same tile of weights.
 template <int kBlocks>
-void weigh_in_tiles(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys) {
-  // Row stride of v in bytes, and distance between blocks of 16 components in elements.
-  const std::int64_t row = v_stride * 2, block = kTileRows16 * v_stride;
-  for (std::int64_t j = 0; j < keys; j += kTilePairs) {
-    _tile_loadd(7, w_pairs + j * kGroup, kRowBytes);
-    _tile_loadd(6, v + j, row);
-    _tile_dpbf16ps(0, 6, 7);
-    if constexpr (kBlocks > 1) {
-      _tile_loadd(6, v + block + j, row);
-      _tile_dpbf16ps(1, 6, 7);
-    }
-    if constexpr (kBlocks > 2) {
-      _tile_loadd(6, v + 2 * block + j, row);
-      _tile_dpbf16ps(2, 6, 7);
-    }
-    if constexpr (kBlocks > 3) {
-      _tile_loadd(6, v + 3 * block + j, row);
-      _tile_dpbf16ps(3, 6, 7);
-    }
+void weigh_in_tiles(const std::uint16_t* w_pairs, const std::uint16_t* v) {
+  constexpr std::int64_t kNumbers = kTileRows16 * kTilePairs;  // of a block
+  _tile_loadd(7, w_pairs, kRowBytes);
+  _tile_loadd(6, v, kRowBytes);
+  _tile_dpbf16ps(0, 6, 7);
+  if constexpr (kBlocks > 1) {
+    _tile_loadd(6, v + kNumbers, kRowBytes);
+    _tile_dpbf16ps(1, 6, 7);
+  }
+  if constexpr (kBlocks > 2) {
+    _tile_loadd(6, v + 2 * kNumbers, kRowBytes);
+    _tile_dpbf16ps(2, 6, 7);
+  }
+  if constexpr (kBlocks > 3) {
+    _tile_loadd(6, v + 3 * kNumbers, kRowBytes);
+    _tile_dpbf16ps(3, 6, 7);
   }
 }
 
 // One block of 16 components. Tile 0 is free, since nothing is open in tiles.
-void weigh_in_memory(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
-                     float* o) {
+void weigh_in_memory(const std::uint16_t* w_pairs, const std::uint16_t* v, float* o) {
   _tile_loadd(0, o, kRowBytes);
-  for (std::int64_t j = 0; j < keys; j += kTilePairs) {
-    _tile_loadd(7, w_pairs + j * kGroup, kRowBytes);
-    _tile_loadd(6, v + j, v_stride * 2);
-    _tile_dpbf16ps(0, 6, 7);
-  }
+  _tile_loadd(7, w_pairs, kRowBytes);
+  _tile_loadd(6, v, kRowBytes);
+  _tile_dpbf16ps(0, 6, 7);
   _tile_stored(0, o, kRowBytes);
 }
 
-// Tile numbers are part of the instructions, hence one version per number of blocks.
-void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
-                  std::int64_t components, float* o) {
+// Whole tiles; the padding has weight 0. Tile numbers are part of the instructions, hence one version per number of
+// blocks.
+void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t, std::int64_t components,
+                  float* o) {
   switch (components / kTileRows16) {
     case 1:
-      return weigh_in_tiles<1>(w_pairs, v, v_stride, keys);
+      return weigh_in_tiles<1>(w_pairs, v);
     case 2:
-      return weigh_in_tiles<2>(w_pairs, v, v_stride, keys);
+      return weigh_in_tiles<2>(w_pairs, v);
     case 3:
-      return weigh_in_tiles<3>(w_pairs, v, v_stride, keys);
+      return weigh_in_tiles<3>(w_pairs, v);
     case 4:
-      return weigh_in_tiles<4>(w_pairs, v, v_stride, keys);
+      return weigh_in_tiles<4>(w_pairs, v);
     default:
       for (std::int64_t d = 0; d < components; d += kTileRows16) {
-        weigh_in_memory(w_pairs, v + d * v_stride, v_stride, keys, o + d * kGroup);
+        weigh_in_memory(w_pairs, v + d * kTilePairs, o + d * kGroup);
       }
   }
 }

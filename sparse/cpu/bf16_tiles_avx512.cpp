@@ -81,10 +81,10 @@ void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int
   multiply<false>(k, q_pairs, stride / 2, s, {stride}, keys);
 }
 
-void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
-                  std::int64_t components, float* o) {
+void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t keys, std::int64_t components,
+                  float* o) {
   const std::int64_t pairs = (keys + 1) / 2;  // an odd key's partner has weight 0
-  multiply<true>(v, w_pairs, pairs, o, {v_stride}, components);
+  multiply<true>(v, w_pairs, pairs, o, {kTilePairs}, components);
 }
 
 void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride,

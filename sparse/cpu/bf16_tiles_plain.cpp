@@ -62,13 +62,11 @@ void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int
   }
 }
 
-void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
-                  std::int64_t components, float* o) {
+void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t, std::int64_t components,
+                  float* o) {
+  // A whole tile of keys; the padding has weight 0.
   for (std::int64_t d = 0; d < components; ++d) {
-    // Whole tiles of keys; the padding has weight 0.
-    for (std::int64_t j = 0; j < keys; j += kTilePairs) {
-      step<kGroup>(v + d * v_stride + j, w_pairs + j * kGroup, 2 * kGroup, kTilePairs / 2, o + d * kGroup);
-    }
+    step<kGroup>(v + d * kTilePairs, w_pairs, 2 * kGroup, kTilePairs / 2, o + d * kGroup);
   }
 }
 

@@ -31,8 +31,7 @@ struct WovenOperands {
   const std::uint16_t* k;        // [32, 64]: keys of the step after
   float* s;                      // [32, kGroup]: their dot products
   const std::uint16_t* w_pairs;  // [16, kGroup, 2]: weights of the step before
-  const std::uint16_t* v;        // [64, v_stride]: its values by components
-  std::int64_t v_stride;
+  const std::uint16_t* v;        // [64, 32]: its values by components
 };
 
 #ifdef ETC_WEAVES_TILES
@@ -71,20 +70,20 @@ class WovenProducts {
       case 4:
         _tile_dpbf16ps(5, 6, 7);
         _tile_loadd(7, of_->w_pairs, kLine);
-        _tile_loadd(6, of_->v, 2 * of_->v_stride);
+        _tile_loadd(6, of_->v, kLine);
         break;
       case 5:
         _tile_dpbf16ps(0, 6, 7);
-        _tile_loadd(6, of_->v + 16 * of_->v_stride, 2 * of_->v_stride);
+        _tile_loadd(6, of_->v + 16 * kLine / 2, kLine);
         break;
       case 6:
         _tile_dpbf16ps(1, 6, 7);
-        _tile_loadd(6, of_->v + 32 * of_->v_stride, 2 * of_->v_stride);
+        _tile_loadd(6, of_->v + 32 * kLine / 2, kLine);
         _tile_stored(4, of_->s, kLine);
         break;
       case 7:
         _tile_dpbf16ps(2, 6, 7);
-        _tile_loadd(6, of_->v + 48 * of_->v_stride, 2 * of_->v_stride);
+        _tile_loadd(6, of_->v + 48 * kLine / 2, kLine);
         _tile_stored(5, of_->s + 16 * kGroup, kLine);
         break;
       case 8:

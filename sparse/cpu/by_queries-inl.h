@@ -1,5 +1,5 @@
-// Partition::queries on the CPU: an example's queries are divided into segments (query blocks) of kSegment, counted
-// from its first token; a task is one segment of one head. A task copies the part of key set 0 that its segment can see
+// Partition::queries on the CPU: an example's queries are divided into segments (query blocks), counted from its first
+// token; a task is one segment of one head. A task copies the part of key set 0 that its segment can see
 // (the window) and all keys of set 1, then iterates over its groups. The task has all keys of a group, so forward
 // writes final results. Keys are counted from the example's first key; a memory comes before the first query's own key.
 //
@@ -27,13 +27,17 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Queries of a task. Large enough that copying the window's keys outside the segment costs little; small enough that a
-// long document has tasks for many threads.
-inline constexpr std::int64_t kSegment = 512;
-static_assert(kSegment % kGroup == 0);
+// Queries of a task. Large enough that copying the window's keys outside the segment, and the keys of set 1, costs
+// little; small enough that a long document has tasks for many threads. In bf16, where the products are so fast that
+// copies take an eighth of the time, the length grows with the example's, from four segments on. It depends on nothing
+// else, so an example's bits are the same alone, in a batch and with any number of threads.
+inline constexpr std::int64_t kSegment = 512, kLongestSegment = 2048;
+static_assert(kSegment % kGroup == 0 && kLongestSegment % kSegment == 0);
 
-inline std::int64_t segments_of(std::int64_t length) {
-  return ceil_div(length, kSegment);
+inline std::int64_t segment_length(std::int64_t length, ComputeType compute) {
+  std::int64_t segment = kSegment;
+  while (compute == ComputeType::bf16 && segment < kLongestSegment && length >= 8 * segment) segment *= 2;
+  return segment;
 }
 
 // One segment of one head; keys[0] is its window, keys[1] all of set 1.
@@ -66,11 +70,12 @@ class ByQueries {
   ByQueries(const AttentionInputs& in, Pass pass) : in_(in), pass_(pass), list_(in.heads) {
     for (std::int64_t b = 0; b < own().examples(); ++b) {
       // No query sees a memory without a segment, but its (zero) gradients must be written.
-      const std::int64_t tasks = std::max(segments_of(length(b)), std::min<std::int64_t>(1, key_count(b)));
+      const std::int64_t tasks = std::max(segments(b), std::min<std::int64_t>(1, key_count(b)));
       list_.add(tasks, pass == Pass::backward ? slot(b).terms() + TermSlot(in).floats() : 0);
       // The first segment's window includes the whole memory, however long it is.
       const std::int64_t unseen = std::max<std::int64_t>(0, own().first_position(b) - own().before);
-      max_window_ = std::max(max_window_, std::min(key_count(b), kSegment + own().before + own().after + unseen));
+      max_window_ =
+          std::max(max_window_, std::min(key_count(b), segment_queries(b) + own().before + own().after + unseen));
       max_other_ = std::max(max_other_, rows_of(other().key_offsets, b).count);
     }
   }
@@ -89,7 +94,7 @@ class ByQueries {
   Slot slot(std::int64_t b) const {
     Slot slot;
     const std::int64_t around = own().before + own().after;  // keys of a segment's window outside the segment
-    if (segments_of(length(b)) > 1) slot.halo_rows = std::min({key_count(b), kSegment + around, 2 * around});
+    if (segments(b) > 1) slot.halo_rows = std::min({key_count(b), segment_queries(b) + around, 2 * around});
     slot.other_keys = rows_of(other().key_offsets, b).count;
     slot.stride = row_stride(in_.head_size);
     return slot;
@@ -111,8 +116,8 @@ class ByQueries {
     s.index = index;
     s.query_row = queries.first;
     // Counted from the example's first query, so that segments are the same for an example alone or in a batch.
-    s.first_query = index * kSegment;
-    s.end_query = std::min(end, s.first_query + kSegment);
+    s.first_query = index * segment_queries(b);
+    s.end_query = std::min(end, s.first_query + segment_queries(b));
     s.first_group = own().group_offsets[static_cast<std::size_t>(b)];
     const std::int64_t first = first_position + s.first_query, last = first_position + s.end_query;
     // The keys that the segment's queries can see. The first segment also gets the keys before, whose gradients are 0.
@@ -138,6 +143,8 @@ class ByQueries {
   const TypeTiles& other() const { return in_.tiles->types[1]; }
   std::int64_t length(std::int64_t b) const { return rows_of(own().query_offsets, b).count; }
   std::int64_t key_count(std::int64_t b) const { return rows_of(own().key_offsets, b).count; }
+  std::int64_t segment_queries(std::int64_t b) const { return segment_length(length(b), in_.compute); }
+  std::int64_t segments(std::int64_t b) const { return ceil_div(length(b), segment_queries(b)); }
   // Second pass of backward.
   void sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const;
   void sum_other_keys(const AttentionBackward& args, std::int64_t head, const float* slots) const;
@@ -272,7 +279,7 @@ inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s,
   const Slot layout = slot(s.example);
   const std::int64_t segments = list_.tasks_per_head(s.example);
   if (segments == 1) return;
-  const std::int64_t reach = ceil_div(std::max(own().before, own().after), kSegment);  // segments to each side
+  const std::int64_t reach = ceil_div(std::max(own().before, own().after), segment_queries(s.example));  // to each side
   std::vector<Segment> near;  // segments whose windows may reach these keys, in order
   const std::int64_t last = std::min(segments - 1, s.index + reach);
   for (std::int64_t n = std::max<std::int64_t>(0, s.index - reach); n <= last; ++n) {

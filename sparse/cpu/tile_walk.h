@@ -202,7 +202,7 @@ struct GroupNumber {
 };
 
 // How runs are cut: into key blocks of at most `most` keys, which end at panel rows that are multiples of `alignment`
-// (in bf16: Bf16Tiles::key_alignment, at most `most`).
+// (in bf16: kTilePairs, whose columns are adjacent).
 struct KeySteps {
   std::int64_t most, alignment = 1;
 };

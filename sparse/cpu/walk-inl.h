@@ -93,7 +93,7 @@ inline std::int64_t collect_group_blocks(const AttentionInputs& in, const Task& 
                                          std::int64_t most, TaskScratch& scratch) {
   // Groups are counted from the example's first query, like tasks, so other examples of the batch have no influence.
   const GroupNumber number{task.first_group + group.first / kGroup, group.first};
-  const KeySteps steps{most, scratch.head.bf16 != nullptr ? scratch.head.bf16->key_alignment : 1};
+  const KeySteps steps{most, scratch.head.bf16 != nullptr ? kTilePairs : 1};
   std::int64_t count = 0;
   for (int n = 0; n < task.key_ranges; ++n) {
     count += collect_key_blocks(*in.tiles, number, scratch.panels[n], steps, scratch.group.blocks + count);

@@ -141,9 +141,10 @@ Json run_identity(const RunConfig& config, const OpenedDevice& device) {
   identity["machine"]["instruction set"] = instruction_set();
   identity["machine"][kDeviceKey] = device.device == Device::cpu ? kHost : device.description;
   if (device.device == Device::cpu && training_compute(config.training) == ComputeType::bf16) {
-    // Names the order of sums, too: programs before this one multiplied the gradients of one group of queries at a time.
+    // Names the order of sums, too: programs before this one multiplied the gradients of one group of queries at a time,
+    // and all query blocks had 512 queries.
     const std::string unit = cpu_has_amx(ComputeType::bf16) ? "AMX" : "AVX-512";
-    identity["machine"]["bf16 products"] = unit + ", two groups of queries at once";
+    identity["machine"]["bf16 products"] = unit + ", two groups of queries at once, longer query blocks";
   }
   return identity;
 }

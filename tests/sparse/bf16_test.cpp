@@ -106,6 +106,67 @@ TEST_CASE("bf16 attention differs from fp32 attention by the rounding of probabi
   }
 }
 
+TEST_CASE("in bf16 the first key that a query sees counts, however small its score is", "[sparse]") {
+  sparse::register_cpu_kernels();
+  const AttentionCase c{"small scores", {200}, {3}, 20, 1, 64, 0, Labels::none};
+  BothTypes both = problems(c, Side::long_side);
+  for (AttentionProblem* p : {&both.exact, &both.reduced}) {
+    // All scores are -4·8·64/sqrt(64) = -256, and exp(-256) is 0 in fp32.
+    for (std::int64_t n = 0; n < 200; ++n) std::fill_n(&p->q.values[n * p->q.stride], 64, 4.0f);
+    for (int t = 0; t < 2; ++t) {
+      for (std::int64_t n = 0; n < p->k[t].count; ++n) {
+        std::fill_n(&p->k[t].values[n * p->k[t].stride], 64, -8.0f);
+      }
+    }
+    p->forward();
+  }
+  for (std::int64_t i = 0; i < 200; ++i) {
+    CAPTURE(i);
+    REQUIRE(std::abs(both.exact.lse[i] - both.reduced.lse[i]) < 1e-3f);
+    for (std::int64_t d = 0; d < 64; ++d)
+      REQUIRE(std::abs(both.exact.out.at(i, d) - both.reduced.out.at(i, d)) < 1e-2f);
+  }
+}
+
+// Long examples have longer segments.
+TEST_CASE("bf16 attention of thousands of tokens has the outputs and gradients of fp32, with one thread and four",
+          "[sparse]") {
+  sparse::register_cpu_kernels();
+  const OneThread one_thread;
+  const AttentionCase c{"long", {4200, 40}, {6, 3}, 20, 1, 64, 12, Labels::document};
+  BothTypes both = problems(c, Side::long_side);
+  std::vector<float> first;
+  for (AttentionProblem* p : {&both.exact, &both.reduced}) {
+    round_all(p->dout.values);
+    p->forward();
+    p->backward();
+  }
+  const auto rows = [](const AttentionProblem& p) {
+    return std::vector<const bench::RowBuffer*>{&p.out, &p.dq, &p.dk[0], &p.dk[1], &p.dv[0], &p.dv[1]};
+  };
+  const auto exact = rows(both.exact), reduced = rows(both.reduced);
+  for (std::size_t n = 0; n < exact.size(); ++n) {
+    CAPTURE(n);
+    float worst = 0;
+    for (std::int64_t r = 0; r < exact[n]->count; ++r) {
+      for (std::int64_t d = 0; d < exact[n]->width; ++d) {
+        worst = std::max(worst, std::abs(exact[n]->at(r, d) - reduced[n]->at(r, d)));
+      }
+    }
+    CHECK(worst <= 0x1p-6f * largest(*exact[n]));
+    CHECK(worst > 0);
+    CHECK(reduced[n]->guards_intact());
+    first.insert(first.end(), reduced[n]->values.begin(), reduced[n]->values.end());
+  }
+  set_thread_count(4);
+  both.reduced.forward();
+  both.reduced.backward();
+  std::vector<float> second;
+  for (const bench::RowBuffer* of : rows(both.reduced))
+    second.insert(second.end(), of->values.begin(), of->values.end());
+  CHECK(test::same_bits(first, second));
+}
+
 TEST_CASE("bf16 attention carries running scores like fp32 attention", "[sparse]") {
   sparse::register_cpu_kernels();
   const AttentionCase c{"scores", {150, 7}, {23, 2}, 12, 2, 16, 12, Labels::document};

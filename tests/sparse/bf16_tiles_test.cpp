@@ -62,14 +62,30 @@ std::vector<float> dots(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t 
   return s;
 }
 
+// Values [D, keys] in steps: [steps, components, kTilePairs].
+Halves value_columns(const Bf16Tiles& tiles, std::int64_t head_size, std::int64_t components, std::int64_t keys) {
+  const std::int64_t stride = round_up(keys, kTilePairs), row = kTilePairs;
+  const Halves rows = rounded_rows(tiles, head_size, components, keys, stride);
+  Halves columns(rows.size());
+  for (std::int64_t n = 0; n < components * stride / row; ++n) {  // component n / steps, step n % steps
+    const std::int64_t to = n % (stride / row) * components + n / (stride / row);
+    std::copy_n(rows.begin() + n * row, row, columns.begin() + to * row);
+  }
+  return columns;
+}
+
 // [D, kGroup] of ones += values [D, keys] by weights [keys, kGroup]
 std::vector<float> sums(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t head_size) {
-  const std::int64_t components = round_up(head_size, kTileRows16), stride = round_up(keys, kTilePairs);
-  const Halves v = rounded_rows(tiles, head_size, components, keys, stride), w = rounded_pairs(tiles, keys, stride);
+  const std::int64_t components = round_up(head_size, kTileRows16);
+  const Halves v = value_columns(tiles, head_size, components, keys),
+               w = rounded_pairs(tiles, keys, round_up(keys, kTilePairs));
   std::vector<float> o(places(components * kGroup), 1.0f);
   tiles.begin();
   tiles.open_sums(components, o.data());
-  tiles.weighted_sum(w.data(), v.data(), stride, keys, components, o.data());
+  for (std::int64_t j = 0; j < keys; j += kTilePairs) {
+    tiles.weighted_sum(w.data() + j * kGroup, v.data() + j * components, std::min(kTilePairs, keys - j), components,
+                       o.data());
+  }
   tiles.close_sums(components, o.data());
   tiles.end();
   return o;
@@ -117,10 +133,10 @@ void dots_in_order(const std::uint16_t* q_pairs, const std::uint16_t* k, std::in
   }
 }
 
-void sums_in_order(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
-                   std::int64_t components, float* o) {
+void sums_in_order(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t keys, std::int64_t components,
+                   float* o) {
   for (std::int64_t n = 0; n < components * kGroup; ++n) {
-    o[n] = in_order(o[n], v + n / kGroup * v_stride, w_pairs + n % kGroup * 2, (keys + 1) / 2);
+    o[n] = in_order(o[n], v + n / kGroup * kTilePairs, w_pairs + n % kGroup * 2, (keys + 1) / 2);
   }
 }
 
@@ -189,7 +205,7 @@ void check_same_bits(const Bf16Tiles& fast, const Bf16Tiles& plain) {
 std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_size) {
   const std::int64_t components = round_up(head_size, kTileRows16), keys = kTilePairs, stride = 2 * keys;
   const std::int64_t row_stride = round_up(head_size, kTilePairs);
-  const Halves v = rounded_rows(tiles, head_size, components, stride, stride), w = rounded_pairs(tiles, stride, stride);
+  const Halves v = value_columns(tiles, head_size, components, stride), w = rounded_pairs(tiles, stride, stride);
   const Halves k = rounded_rows(tiles, keys, keys, head_size, row_stride),
                q = rounded_pairs(tiles, head_size, row_stride);
   std::vector<float> o(places(components * kGroup), 1.0f), s(places(keys * kGroup));
@@ -198,7 +214,7 @@ std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_si
   tiles.open_sums(components, o.data());
   for (std::int64_t j = 0; j < stride; j += keys) {
     tiles.begin_dots(q.data(), k.data(), row_stride, keys, s.data());
-    tiles.weighted_sum(w.data() + j * kGroup, v.data() + j, stride, keys, components, o.data());
+    tiles.weighted_sum(w.data() + j * kGroup, v.data() + j * components, keys, components, o.data());
     tiles.end_dots(keys, s.data());
     CHECK(test::same_bits(s, expected_dots));
     tiles.dot_products(q.data(), k.data(), row_stride, keys, s.data());
@@ -213,13 +229,13 @@ std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_si
 // or as weave(operands) issues them.
 template <typename Weave>
 std::vector<float> step_of(const Bf16Tiles& tiles, const Weave& weave) {
-  constexpr std::int64_t kSize = sparse::kWovenSize, kKeys = kTilePairs, kStride = 2 * kKeys;
+  constexpr std::int64_t kSize = sparse::kWovenSize, kKeys = kTilePairs;
   const Halves q = rounded_pairs(tiles, kSize, kSize), k = rounded_rows(tiles, kKeys, kKeys, kSize, kSize);
-  const Halves w = rounded_pairs(tiles, kKeys, kKeys), v = rounded_rows(tiles, kSize, kSize, kStride, kStride);
+  const Halves w = rounded_pairs(tiles, kKeys, kKeys), v = rounded_rows(tiles, kSize, kSize, kKeys, kKeys);
   std::vector<float> s(places(kKeys * kGroup)), o(places(kSize * kGroup), 1.0f);
   tiles.begin();
   tiles.open_sums(kSize, o.data());
-  weave(sparse::WovenOperands{q.data(), k.data(), s.data(), w.data(), v.data(), kStride});
+  weave(sparse::WovenOperands{q.data(), k.data(), s.data(), w.data(), v.data()});
   tiles.close_sums(kSize, o.data());
   tiles.end();
   s.insert(s.end(), o.begin(), o.end());
@@ -231,7 +247,7 @@ template <typename Weave>
 void check_weaving(const Bf16Tiles& tiles, const Weave& weave) {
   const auto called = [&](const sparse::WovenOperands& of) {
     tiles.dot_products(of.q_pairs, of.k, sparse::kWovenSize, kTilePairs, of.s);
-    tiles.weighted_sum(of.w_pairs, of.v, of.v_stride, kTilePairs, sparse::kWovenSize, nullptr);
+    tiles.weighted_sum(of.w_pairs, of.v, kTilePairs, sparse::kWovenSize, nullptr);
   };
   const std::vector<float> expected = step_of(tiles, called);
   for (int parts = 0; parts <= 11; ++parts) {
