@@ -195,20 +195,6 @@ std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
   return std::min(fitting, fair) * kTileRows;
 }
 
-// Rows of a panel that are copied to the required layout at a time, so that they are rounded while in cache.
-constexpr std::int64_t kCopiedRows = 64;
-
-// Rounds whole columns of W to [k, cols].
-void round_panel(PanelBlock block, Bf16* rounded) {
-  Scratch scratch;
-  auto* columns = scratch.take<float>(kCopiedRows * block.cols);  // [64, cols]
-  for (block.first_row = 0; block.first_row < block.k; block.first_row += kCopiedRows) {
-    block.rows = std::min(kCopiedRows, block.k - block.first_row);
-    copy_panel(block, columns);
-    round_to_bf16(columns, block.rows * block.cols, rounded + block.first_row * block.cols);
-  }
-}
-
 }  // namespace
 
 std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n) {
@@ -221,18 +207,14 @@ void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* pac
   parallel_for(to.panels, [&](std::int64_t panel) {
     const std::int64_t column = panel * kPanelCols, width = to.width(panel);
     const PanelBlock block{from.weight, from.layout, k, from.n, 0, k, from.first + column, width};
+    if (!to.int8) return to.product(panel).round_and_pack(block, packed + to.panel_at(panel));
     Scratch scratch;
-    auto* operands = scratch.take<std::byte>(k * width * operand_bytes(compute));  // [k, width]
-    if (to.int8) {
-      // All of k at once, unlike bf16: a column's scale is known only after its last number.
-      auto* columns = scratch.take<float>(k * width);  // [k, width]
-      copy_panel(block, columns);
-      quantize_columns(columns, k, width, reinterpret_cast<std::int8_t*>(operands),
-                       reinterpret_cast<float*>(packed + to.scales_at()) + column,
-                       reinterpret_cast<std::int32_t*>(packed + to.sums_at()) + column);
-    } else {
-      round_panel(block, reinterpret_cast<Bf16*>(operands));
-    }
+    auto* operands = scratch.take<std::int8_t>(k * width);  // [k, width]
+    // All of k at once, because a column's scale is known only after its last number.
+    auto* columns = scratch.take<float>(k * width);  // [k, width]
+    copy_panel(block, columns);
+    quantize_columns(columns, k, width, operands, reinterpret_cast<float*>(packed + to.scales_at()) + column,
+                     reinterpret_cast<std::int32_t*>(packed + to.sums_at()) + column);
     to.product(panel).pack(operands, packed + to.panel_at(panel));
   });
 }
@@ -266,7 +248,8 @@ void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const 
 std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
   const std::int64_t group = grouped_columns(compute, k, n);
   const Layout layout(compute, k, group);
-  const std::int64_t while_packing = k * std::min(group, kPanelCols) * operand_bytes(compute);
+  // Columns as floats and as bytes; bf16 is rounded without a copy.
+  const std::int64_t while_packing = layout.int8 ? k * std::min(group, kPanelCols) * 5 : 0;
   const std::int64_t block = std::min(rows_of_task(rows, layout), round_up(rows, kTileRows));
   return layout.bytes() + std::max(while_packing, block * layout.whole.row_bytes());
 }

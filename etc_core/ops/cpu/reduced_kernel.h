@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/error.h"
 #include "etc_core/ops/cpu/reduced_product.h"
 
 namespace etc::ops::cpu {
@@ -20,6 +21,8 @@ class ReducedKernel {
   virtual std::int64_t packed_bytes() const = 0;
   virtual std::int64_t scratch_bytes(std::int64_t rows) const = 0;
   virtual void pack(const void* w, void* packed) const = 0;
+  // Kernels of bf16 implement it.
+  virtual void round_and_pack(const PanelBlock&, void*) const { fail("linear", "weights of int8 have scales"); }
   virtual void run(const ReducedRun& of) const = 0;
 };
 

@@ -61,6 +61,10 @@ void ReducedProduct::pack(const void* w, void* packed) const {
   kernel_->pack(w, packed);
 }
 
+void ReducedProduct::round_and_pack(const PanelBlock& w, void* packed) const {
+  kernel_->round_and_pack(w, packed);
+}
+
 void ReducedProduct::run(const ReducedRun& of) const {
   kernel_->run(of);
 }

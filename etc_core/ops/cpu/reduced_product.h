@@ -7,6 +7,7 @@
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/not_copied.h"
 #include "etc_core/ops/cpu/next_rows.h"
+#include "etc_core/ops/cpu/panels.h"
 
 namespace etc::ops::cpu {
 
@@ -37,6 +38,8 @@ class ReducedProduct {
   std::int64_t packed_bytes() const;
   std::int64_t scratch_bytes(std::int64_t rows) const;  // for one run
   void pack(const void* w, void* packed) const;         // w [k, n] bf16 or signed bytes, without gaps
+  // bf16: the same for columns of fp32 weights, rounded to nearest even in the same pass. w: all k rows, n columns
+  void round_and_pack(const PanelBlock& w, void* packed) const;
   // Call within the lifetime of a ReducedUse on the same thread. Faster with x, packed and y aligned to 64 bytes.
   void run(const ReducedRun& of) const;
 

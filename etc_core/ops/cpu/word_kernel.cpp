@@ -52,6 +52,10 @@ class WordKernel final : public ReducedKernel {
     }
   }
 
+  void round_and_pack(const PanelBlock& w, void* packed) const override {
+    round_to_words(w, products_.layout, static_cast<std::uint16_t*>(packed));
+  }
+
   void run(const ReducedRun& of) const override {
     const auto* group = static_cast<const char*>(of.packed) + of.first_col / group_cols() * group_bytes();
     const std::int64_t cols = std::min(group_cols(), n_ - of.first_col);

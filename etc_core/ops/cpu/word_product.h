@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "etc_core/ops/cpu/next_rows.h"
+#include "etc_core/ops/cpu/panels.h"
 
 namespace etc::ops::cpu {
 
@@ -28,6 +29,9 @@ inline constexpr WordLayout kAvx512Words{3, kWordRowBytes, 3 * kWordRowBytes};
 // beyond k and n are zero, which adds nothing to a sum.
 void pack_words(const std::uint16_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint16_t* weights);
 void pack_words(const std::uint8_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint8_t* weights);
+
+// The same for all k rows of some columns of fp32 weights, rounded to nearest even.
+void round_to_words(const PanelBlock& block, const WordLayout& to, std::uint16_t* weights);
 
 // y [m, cols] = x·W for a group of the layout's columns or fewer, y row-major without gaps; x [m, steps·64 bytes], rows
 // row_bytes apart; m a multiple of 16; packed weights of one group. A row is summed over k in order.
