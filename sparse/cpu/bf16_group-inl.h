@@ -298,18 +298,16 @@ class StepWalk {
   std::int64_t first_ = 0;
 };
 
-// Packs a step's keys and values, and prefetches its C.
-HWY_INLINE void require_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
-                           const GroupScratch& scratch) {
+// Packs a step's keys and values.
+HWY_INLINE void require_of(const HeadContext& head, const Bf16Step& step, const GroupScratch& scratch) {
   const KeyBlock& block = step.block;
   require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
-  if (scores.mode != ScoreMode::read) scores_ahead(scores, block).ask(block.keys);
 }
 
 // Begins q·k of a step, unless C already holds the sum (mode read).
 HWY_INLINE void begin_dots_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
                               const GroupScratch& scratch) {
-  require_of(head, step, scores, scratch);
+  require_of(head, step, scratch);
   if (scores.mode == ScoreMode::read) return;
   const KeyBlock& block = step.block;
   const std::int64_t stride = head.bf16_stride;
@@ -413,7 +411,7 @@ HWY_INLINE void forward_steps(const HeadContext& head, const TypeScores* scores,
     const bool woven = weaves && !first && more && later.mode != ScoreMode::read;
     now->products = {};
     if (woven) {
-      require_of(head, *other, later, scratch);
+      require_of(head, *other, scratch);
       weave_products(head, weights, values, *other, scratch, *now);
     } else {
       if (!first) add_values_of(head, weights, values, own);

@@ -27,6 +27,7 @@
 #include "sparse/cpu/logits-inl.h"
 #include "sparse/cpu/pair_terms-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/score_gradients-inl.h"
 #include "sparse/cpu/tile_walk.h"
 #include "sparse/cpu/value_terms-inl.h"
 
@@ -134,11 +135,10 @@ HWY_INLINE void query_dots(const HeadContext& head, const KeyBlock& block, bool 
   dots_of_block(head, block, {0, block.keys, scored}, scratch, s);
 }
 
-// Computes dout·v. ahead: C of the block.
+// Computes dout·v. ahead: C of the block, which bf16 prefetches in the vector work (ScoresAhead).
 HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, ColumnsAhead ahead,
                            const GroupScratch& scratch, float* dp) {
   if (head.bf16 != nullptr) {
-    ahead.ask(block.keys);
     return multiply_rows(head, block, block.panel->bf16().v_rows, scratch.bf16.dout_pairs, dp);
   }
   dot_products(scratch.dout_lanes, {block.panel->v(block.row), head.stride, block.keys, ahead}, head.head_size, dp);
@@ -153,139 +153,16 @@ HWY_INLINE void add_gradients(const HeadContext& head, const KeyBlock& block, co
   outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
 }
 
-// Whether the type carries scores. If so, p is computed from C, which includes this layer's s, and only rewinding needs
-// q·k.
-HWY_INLINE bool carries(const TypeScoreGradients& scores) {
-  return scores.mode != ScoreGradientMode::none;
-}
-
 // The products that precede a key block's vector work: q·k into scratch.p if needed, dout·v into scratch.ds. Also makes
 // the block's rows and their gradients usable.
 HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                const GroupScratch& scratch) {
   block.panel->require(block.row + block.keys);
   if (head.bf16 != nullptr) require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
-  if (scores.mode == ScoreGradientMode::inner) columns_ahead(scores.gradient, block).ask(block.keys);
+  if (head.bf16 == nullptr && scores.mode == ScoreGradientMode::inner)
+    columns_ahead(scores.gradient, block).ask(block.keys);
   if (!carries(scores)) query_dots(head, block, /*scored=*/false, scratch, scratch.p);
   value_dots(head, block, carries(scores) ? columns_ahead(scores.running, block) : ColumnsAhead{}, scratch, scratch.ds);
-}
-
-// p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0. Overwrites q·k (multiply_block).
-HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
-                                       const GroupScratch& scratch, const FloatVec* lse) {
-  const FloatTag d;
-  const IntTag di;
-  const bool carried = carries(scores);
-  const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
-  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;         // [keys]
-  const ScoreElement* const running = carried ? scores.running + block.column * kGroup : nullptr;  // [keys, kGroup]
-  const std::int64_t keys = block.keys;
-  with_any_term(
-      scratch.terms, block, !carried, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-        for (std::int64_t j = 0; j < keys; ++j) {
-          for (int v = 0; v < kGroupVectors; ++v) {
-            const std::int64_t at = j * kGroup + v * kLanes;
-            const FloatVec logit =
-                carried ? score_value(hn::LoadU(di, running + at)) : score(head, term, scratch.p, j, v);
-            // No maximum is needed: lse is not less than any logit, so the power is at most 1.
-            const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[v]));
-            hn::StoreU(hn::IfThenElseZero(lanes_of(visible_columns[j], v), probability), d, scratch.p + at);
-          }
-        }
-      });
-}
-
-// forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j (v with rel_v)
-//   dC_ij (+)= c p_ij (dp_ij - delta_i),  delta_i = dout_i·out_i.
-// Replaces dout·v in scratch.ds by scale·dC, which is multiplied with q, k and the tables, and p in scratch.p by the p
-// after dropout. Used with dropout only; without dropout see below.
-HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock& block,
-                                         const TypeScoreGradients& scores, std::int64_t first_query,
-                                         const GroupScratch& scratch, const FloatVec* delta) {
-  const FloatTag d;
-  keep_bits_of_block(head, block, first_query, scratch.keep);
-  const FloatVec kept_scale = hn::Set(d, head.kept_scale);
-  const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
-  const FloatVec scale = hn::Set(d, head.scale);
-  const ScoreGradientMode mode = scores.mode;
-  // Locals: through references these values would have to be reloaded after every store.
-  float* const gradients = mode == ScoreGradientMode::none ? nullptr : scores.gradient + block.column * kGroup;
-  const std::int64_t keys = block.keys;
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < kGroupVectors; ++v) {
-      const std::int64_t at = j * kGroup + v * kLanes;
-      const FloatVec probability = hn::LoadU(d, scratch.p + at);
-      const FloatMask kept = lanes_of(scratch.keep[j], v);
-      const FloatVec dp = hn::IfThenElseZero(kept, hn::Mul(hn::LoadU(d, scratch.ds + at), kept_scale));
-      hn::StoreU(hn::IfThenElseZero(kept, hn::Mul(probability, kept_scale)), d, scratch.p + at);
-      FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[v])), logit_scale);
-      if (mode != ScoreGradientMode::none) {
-        float* gradient = gradients + at;  // [kLanes]
-        if (mode == ScoreGradientMode::inner) {
-          dc = hn::Add(dc, hn::LoadU(d, gradient));
-          hn::StoreU(dc, d, gradient);
-        } else {
-          hn::Stream(dc, d, gradient);  // a non-temporal store, as of C in mode write
-        }
-      }
-      hn::StoreU(hn::Mul(dc, scale), d, scratch.ds + at);
-    }
-  }
-}
-
-// Probabilities and score gradients in one loop, without dropout, for types without running scores.
-HWY_INLINE void plain_gradients_of_block(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
-                                         const RowStatistics& rows) {
-  const FloatTag d;
-  const FloatVec log2e = hn::Set(d, kLog2E), scale = hn::Set(d, head.scale);
-  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;  // [keys]
-  float *const p = scratch.p, *const ds = scratch.ds;
-  const std::int64_t keys = block.keys;
-  with_any_term(
-      scratch.terms, block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-        for (std::int64_t j = 0; j < keys; ++j) {
-          for (int v = 0; v < kGroupVectors; ++v) {
-            const std::int64_t at = j * kGroup + v * kLanes;
-            const FloatVec logit = score(head, term, p, j, v);
-            const FloatVec probability = hn::IfThenElseZero(lanes_of(visible_columns[j], v),
-                                                            power_of_two(hn::MulSub(logit, log2e, rows.lse[v])));
-            hn::StoreU(probability, d, p + at);
-            const FloatVec dc = hn::Mul(probability, hn::Sub(hn::LoadU(d, ds + at), rows.delta[v]));
-            hn::StoreU(hn::Mul(dc, scale), d, ds + at);
-          }
-        }
-      });
-}
-
-// The same for a type that carries scores: p is computed from C.
-template <ScoreGradientMode kMode>
-HWY_INLINE void carried_gradients_of_block(const HeadContext& head, const KeyBlock& block,
-                                           const TypeScoreGradients& scores, const GroupScratch& scratch,
-                                           const RowStatistics& rows) {
-  const FloatTag d;
-  const FloatVec power_scale = hn::Set(d, kLog2E * scores.logit_scale), logit_scale = hn::Set(d, scores.logit_scale);
-  const FloatVec scale = hn::Set(d, head.scale);
-  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;  // [keys]
-  const ScoreElement* const running = scores.running + block.column * kGroup;               // [keys, kGroup]
-  float* const gradients = scores.gradient + block.column * kGroup;                         // [keys, kGroup]
-  float *const p = scratch.p, *const ds = scratch.ds;
-  for (std::int64_t j = 0; j < block.keys; ++j) {
-    for (int v = 0; v < kGroupVectors; ++v) {
-      const std::int64_t at = j * kGroup + v * kLanes;
-      const FloatVec logit = score_value(hn::LoadU(IntTag(), running + at));
-      const FloatVec probability = hn::IfThenElseZero(lanes_of(visible_columns[j], v),
-                                                      power_of_two(hn::MulSub(logit, power_scale, rows.lse[v])));
-      hn::StoreU(probability, d, p + at);
-      FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(hn::LoadU(d, ds + at), rows.delta[v])), logit_scale);
-      if constexpr (kMode == ScoreGradientMode::inner) {
-        dc = hn::Add(dc, hn::LoadU(d, gradients + at));
-        hn::StoreU(dc, d, gradients + at);
-      } else {
-        hn::Stream(dc, d, gradients + at);  // a non-temporal store, as of C in mode write
-      }
-      hn::StoreU(hn::Mul(dc, scale), d, ds + at);
-    }
-  }
 }
 
 // C = C - s: the running scores of the layer before. s is computed by the same instructions as in forward, bit by bit.
@@ -338,6 +215,8 @@ HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGrad
   // No overlap with factors: their gradients need q·k of the current block, for which only one array exists.
   const bool overlap = bf16 && scratch.terms.dots == nullptr;
   const auto begin = [&](std::int64_t n) HWY_ATTR { multiply_block(head, blocks[n], scores[blocks[n].set], scratch); };
+  // The vector work of a group prefetches scores from its second block on.
+  if (bf16) ask_scores(blocks[0], scores[blocks[0].set]);
   if (overlap) {
     begin(0);
     scratch.turn();

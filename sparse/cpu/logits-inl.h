@@ -107,8 +107,9 @@ HWY_INLINE UintVec largest_in_range() {
   return magnitude(hn::Set(FloatTag(), kScoreLimit));
 }
 
-// How many columns of C are prefetched ahead of the current one in mode read, where no products come first: 2 KB, which
-// memory delivers while the same number of columns is computed. The hardware prefetcher works only within a 4 KB page
+// How many columns of C are prefetched ahead of the current one where the products do not prefetch them: in mode read,
+// which has none, and in bf16, where they are too short. 2 KB, which memory delivers while the same number of columns is
+// computed. The hardware prefetcher works only within a 4 KB page
 // and starts again at each page.
 template <typename Element>
 constexpr std::int64_t kScoresAhead = 2048 / (kGroup * static_cast<std::int64_t>(sizeof(Element)));
@@ -146,6 +147,7 @@ class ColumnLogits {
       : dots_(dots),
         visible_columns_(block.tiles->visible.data() + block.column),
         running_(kMode == ScoreMode::none ? nullptr : scores.place + block.column * kGroup),
+        asks_(kMode == ScoreMode::read || (kMode != ScoreMode::none && head.bf16 != nullptr)),
         term_(term),
         scale_(hn::Set(FloatTag(), head.scale)),
         logit_scale_(hn::Set(
@@ -155,9 +157,9 @@ class ColumnLogits {
     for (int v = 0; v < kGroupVectors; ++v) largest_[v] = max[v];
   }
 
-  // Prefetches C, which is contiguous across key blocks, in mode read; in the other modes the products prefetch it.
+  // Prefetches C, which is contiguous across key blocks.
   HWY_INLINE void ask_ahead(std::int64_t j) const {
-    if constexpr (kMode == ScoreMode::read) hwy::Prefetch(running_ + (j + kScoresAhead<Element>)*kGroup);
+    if (asks_) hwy::Prefetch(running_ + (j + kScoresAhead<Element>)*kGroup);
   }
 
   // The logits of key j for the queries of vector v, from one line of m, one line of C and 16 visible bits.
@@ -202,6 +204,7 @@ class ColumnLogits {
   const float* const dots_;
   const std::uint16_t* const visible_columns_;  // [keys]
   Element* const running_;                      // [keys, kGroup]
+  const bool asks_;
   const Term term_;
   const FloatVec scale_, logit_scale_, hidden_;
   FloatVec largest_[kGroupVectors];
