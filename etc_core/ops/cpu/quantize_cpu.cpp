@@ -13,6 +13,7 @@
 
 #include "etc_core/base/bf16-inl.h"
 #include "etc_core/base/nearest_int-inl.h"
+#include "etc_core/base/transpose-inl.h"
 #include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/cpu/quantize.h"
@@ -63,7 +64,14 @@ void turn(const Number* x, std::int64_t stride, std::int64_t rows, std::int64_t 
           hn::Store(pair, du, &pairs[i][j]);
         }
       }
-      for (std::int64_t j = 0; j < width; ++j) {
+      // Sixteen columns of x, each 32 consecutive numbers of `to`.
+      constexpr std::int64_t kBlock = etc::HWY_NAMESPACE::kTransposed;
+      const std::int64_t whole = count == kBlock ? width / kBlock * kBlock : 0;
+      for (std::int64_t j = 0; j < whole; j += kBlock) {
+        etc::HWY_NAMESPACE::transpose_block(reinterpret_cast<const float*>(&pairs[0][j]), kSquareCols,
+                                            reinterpret_cast<float*>(to + (col + j) * padded + row), padded / 2);
+      }
+      for (std::int64_t j = whole; j < width; ++j) {
         // Column col + j of x as 2·count consecutive numbers of `to`.
         Bf16* turned = to + (col + j) * padded + row;
         for (std::int64_t i = 0; i < count; ++i) std::memcpy(turned + 2 * i, &pairs[i][j], sizeof(std::uint32_t));

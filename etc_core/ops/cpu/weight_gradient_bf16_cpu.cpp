@@ -9,7 +9,7 @@
 //     tile 0    │         │         │         ·     ├───────┼───────┼─          =      ├───────┼───────┼─
 //               ├─────────┼─────────┼─              │       │       │ block 1          │       │       │
 //
-// A tile of dw is 64 by 192 and adds the blocks of 512 tokens in order, each of them one product.
+// A tile of dw is 64 by 192; each group of its columns adds the blocks of 512 tokens in order, each of them one product.
 #include <algorithm>
 #include <cstddef>
 
@@ -132,26 +132,28 @@ class RoundedTokens {
     }
   }
 
+  // The blocks of a part of dw come last, so that the part stays in the first-level cache.
   void add_tiles(std::int64_t first_tile, std::int64_t end_tile, std::int64_t panel) const {
-    const std::int64_t width = panel_width(g_.q, panel);
+    const std::int64_t width = panel_width(g_.q, panel), last = block_count() - 1;
+    const ReducedProduct whole = product_of(width, block_tokens(0)), rest = product_of(width, block_tokens(last));
+    const std::int64_t group = whole.group_cols();
     Scratch scratch;
     auto* sums = scratch.take<float>(kTileHigh * width);  // [64, group of columns] of one product
-    const ReducedUse use(product_of(width, block_tokens(0)));
-    for (std::int64_t block = 0; block < block_count(); ++block) {
-      Scratch of_block;
-      const ReducedProduct product = product_of(width, block_tokens(block));
-      auto* of_run = of_block.take<std::byte>(product.scratch_bytes(kTileHigh));
-      for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
-        for (std::int64_t col = 0; col < width; col += product.group_cols()) {
+    auto* of_run = scratch.take<std::byte>(std::max(whole.scratch_bytes(kTileHigh), rest.scratch_bytes(kTileHigh)));
+    const ReducedUse use(whole);
+    for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
+      for (std::int64_t col = 0; col < width; col += group) {
+        TileEpilogue end;
+        end.rows = std::min(kTileHigh, g_.p - tile * kTileHigh);
+        end.cols = std::min(group, width - col);
+        end.product = sums;
+        end.product_stride = end.cols;
+        end.add = true;
+        end.y = g_.dw + tile * kTileHigh * g_.q + panel * kPanelCols + col;
+        end.y_stride = g_.q;
+        for (std::int64_t block = 0; block <= last; ++block) {
+          const ReducedProduct& product = block < last ? whole : rest;
           product.run({kTileHigh, a_tile(block, tile), b_panel(block, panel), col, of_run, sums});
-          TileEpilogue end;
-          end.rows = std::min(kTileHigh, g_.p - tile * kTileHigh);
-          end.cols = std::min(product.group_cols(), width - col);
-          end.product = sums;
-          end.product_stride = end.cols;
-          end.add = true;
-          end.y = g_.dw + tile * kTileHigh * g_.q + panel * kPanelCols + col;
-          end.y_stride = g_.q;
           finish_tile(end);
         }
       }
