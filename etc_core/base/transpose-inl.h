@@ -1,4 +1,4 @@
-// Transposition of 16 x 16 numbers of 32 bits. Highway's per-target include guard.
+// Transposition of 4 x 4 and 16 x 16 numbers of 32 bits. Highway's per-target include guard.
 #if defined(ETC_BASE_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ETC_BASE_TRANSPOSE_INL_H_
 #undef ETC_BASE_TRANSPOSE_INL_H_
@@ -12,7 +12,25 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::HWY_NAMESPACE {
+
 inline constexpr std::int64_t kTransposed = 16;
+
+// to[c][i] = rows[i][c] for four rows and columns, by two rounds of interleaving: first single floats, then pairs of them
+// (as doubles).   rows [4, stride], to [4, to_stride]
+HWY_INLINE void transpose_square(const float* rows, std::int64_t stride, float* to, std::int64_t to_stride) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<float, 4> d;
+  const hn::FixedTag<double, 2> pairs;
+  const auto halves = [&](auto x, auto y, std::int64_t row) {  // two rows: the lower and the upper halves of x and y
+    const auto a = hn::BitCast(pairs, x), b = hn::BitCast(pairs, y);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, a, b)), d, to + row * to_stride);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, a, b)), d, to + (row + 1) * to_stride);
+  };
+  const auto row = [&](std::int64_t i) { return hn::LoadU(d, rows + i * stride); };
+  const auto r0 = row(0), r1 = row(1), r2 = row(2), r3 = row(3);
+  halves(hn::InterleaveLower(d, r0, r1), hn::InterleaveLower(d, r2, r3), 0);
+  halves(hn::InterleaveUpper(d, r0, r1), hn::InterleaveUpper(d, r2, r3), 2);
+}
 
 // to[c][i] = rows[i][c] for 16 rows and columns.   rows [16, stride], to [16, to_stride]
 #if HWY_TARGET <= HWY_AVX3
@@ -39,24 +57,9 @@ HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* t
 }
 #else
 HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* to, std::int64_t to_stride) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  // 4x4 blocks: two rounds of interleaving, first single floats, then pairs of them (as doubles).
-  const hn::FixedTag<float, 4> d4;
-  const hn::FixedTag<double, 2> pairs;
   for (std::int64_t c = 0; c < kTransposed; c += 4) {
     for (std::int64_t i = 0; i < kTransposed; i += 4) {
-      const float* from = rows + i * stride + c;  // [4, 4] of the rows
-      const auto r0 = hn::LoadU(d4, from), r1 = hn::LoadU(d4, from + stride);
-      const auto r2 = hn::LoadU(d4, from + 2 * stride), r3 = hn::LoadU(d4, from + 3 * stride);
-      const auto a = hn::BitCast(pairs, hn::InterleaveLower(d4, r0, r1));  // r0[0] r1[0] r0[1] r1[1]
-      const auto b = hn::BitCast(pairs, hn::InterleaveLower(d4, r2, r3));
-      const auto x = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
-      const auto y = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
-      float* place = to + c * to_stride + i;  // [4, 4] of the transpose
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, place);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, place + to_stride);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, x, y)), d4, place + 2 * to_stride);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, x, y)), d4, place + 3 * to_stride);
+      transpose_square(rows + i * stride + c, stride, to + c * to_stride + i, to_stride);
     }
   }
 }
