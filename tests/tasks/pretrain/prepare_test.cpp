@@ -130,6 +130,24 @@ TEST_CASE("contrastive coding has sentences, hidden ones, and no piece of them m
   }
 }
 
+TEST_CASE("a word divided by the cut of a long sentence begins a second time in the rest of the sentence",
+          "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm_cpc"}, {"max_seq_length", 6}, {"min_document_sentences", 0}, {"dupe_factor", 1}};
+  const auto examples = scene.prepared("abcdefg\nx\n");  // at most five pieces a sentence
+  CHECK(scene.counts.codes.at("warn sentence_cut") == 1);
+  std::set<Numbers> lengths, kinds;
+  for (const data::Example& example : examples) {
+    check_example(example, 6, kVocabulary, kSpecial);
+    lengths.insert(numbers_of(example, "sentence_lengths"));
+    kinds.insert(numbers_of(example, "piece_kinds"));
+  }
+  // The rest of two pieces is together with the next sentence; its first piece would otherwise continue a word of
+  // another example, or of a hidden sentence.
+  CHECK(lengths.contains({2, 1}));
+  CHECK(kinds.contains({2, 1, 0, 1}));
+}
+
 TEST_CASE("words of a SentencePiece vocabulary begin where its pieces say so", "[pretrain]") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "spiece.model", sentencepiece_model({{"<unk>", 0, PieceType::unknown},
