@@ -144,6 +144,8 @@ class Task {
   // Input and logits are those of this example alone. A task of whole texts does not use the record.
   virtual std::string show(const data::RecordSlice& raw_record, const data::Example& example,
                            const HeadOutput& logits) const = 0;
+  // Why the task has no show(), for the message of --show; "": it has one.
+  virtual std::string no_show() const { return ""; }
 };
 
 // Field::mark of a key of section `task` that does not affect the weights: also an option of `etc eval` and `etc

@@ -4,7 +4,6 @@
 
 #include "data/h5/chunk_codec.h"
 #include "data/h5/column.h"
-#include "etc_core/base/error.h"
 
 namespace etc::data::h5 {
 

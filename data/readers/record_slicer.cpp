@@ -6,7 +6,6 @@
 
 #include "data/readers/json_scan.h"
 #include "data/readers/text_blocks.h"
-#include "data/text/unicode.h"
 
 namespace etc::data {
 

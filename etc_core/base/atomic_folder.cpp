@@ -36,10 +36,6 @@ fs::path folder_meant(const fs::path& given) {
   return follow_links(path);
 }
 
-fs::path parent_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 // The target to which a staging directory of this name belongs; "": not the name of a staging directory.
 std::string target_of(const std::string& name) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
@@ -109,7 +105,7 @@ void take_along(const fs::path& from, const fs::path& to) {
 AtomicFolder::AtomicFolder(const fs::path& target, OldFiles old_files, std::vector<std::string> own)
     : target_(folder_meant(target)), old_files_(old_files), own_(std::move(own)) {
   if (fs::exists(target_) && !fs::is_directory(target_)) fail(target_.string(), "expected a folder, got a file");
-  make_folders(parent_of(target_), target_);
+  make_folders(folder_of(target_), target_);
   remove_left_over(target_);
   try {
     make_holder();
@@ -159,7 +155,7 @@ void AtomicFolder::commit() {
   } catch (const fs::filesystem_error& error) {
     fail(target_.string(), "cannot replace the folder{}: {}", swapped ? " wholly" : "", error.what());
   }
-  sync_path(parent_of(target_));
+  sync_path(folder_of(target_));
   remove_holder(holder_);
   holder_.clear();
 }
@@ -201,7 +197,7 @@ void remove_left_over(const fs::path& given) {
   const fs::path target = folder_meant(given);
   std::error_code ignored;
   std::vector<fs::path> holders;
-  for (const auto& entry : fs::directory_iterator(parent_of(target), ignored)) {
+  for (const auto& entry : fs::directory_iterator(folder_of(target), ignored)) {
     const fs::path& path = entry.path();
     if (target_of(path.filename()) == target.filename() && is_holder(path)) holders.push_back(path);
   }

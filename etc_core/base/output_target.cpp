@@ -28,10 +28,6 @@ constexpr long kWaitForReader = 20'000'000;  // nanoseconds between two attempts
   fail(name.string(), "cannot {}: {}", action, std::strerror(code));
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 // Links such as /proc/self/fd/1 refer to an open file directly; their text ("pipe:[4026]") is not a path.
 bool is_open_file(const fs::path& link) {
   struct statfs system {};
@@ -66,6 +62,10 @@ int open_fifo(const fs::path& path, const fs::path& name) {
 }
 
 }  // namespace
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
 
 fs::path follow_links(const fs::path& name) {
   fs::path path = name;

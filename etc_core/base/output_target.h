@@ -23,6 +23,9 @@ struct OutputTarget {
 // a folder on the path cannot be read.
 std::filesystem::path follow_links(const std::filesystem::path& name);
 
+// The folder of a file or folder; "." for a name alone.
+std::filesystem::path folder_of(const std::filesystem::path& path);
+
 // Throws Error naming `name` when it is a folder, a socket or a loop of links, or when the lookup itself fails.
 OutputTarget find_output_target(const std::filesystem::path& name);
 

@@ -26,10 +26,7 @@ class PackedCache {
   // released.
   void begin_training();
 
-  // Sets the number type of layers packed from now on. Layers packed in another type are packed again at their next
-  // use, as long as the kernels have values.
-  void set_compute(ComputeType compute) { types_.compute = compute; }
-  // The current number types: set by set_compute() and release_kernels().
+  // The current number types: set by release_kernels().
   InferenceTypes types() const { return types_; }
 
   void clear();

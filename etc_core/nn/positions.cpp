@@ -11,7 +11,6 @@
 #include "etc_core/nn/position_tables.h"
 #include "etc_core/nn/projected_positions.h"
 #include "sparse/labels/distance_maps.h"
-#include "sparse/labels/relative_ids.h"
 #include "sparse/tile_run.h"
 
 namespace etc {

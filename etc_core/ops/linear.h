@@ -1,7 +1,7 @@
 // Dense products with weights: y = act(x·W + b), and its gradients.
 //
-// The arithmetic is done tile by tile (a fixed number of rows by a fixed number of columns), so a row of y depends only
-// on its own row of x and on W, not on its position, the number of rows or the number of threads.
+// The arithmetic is done tile by tile. A row of y depends only on its own row of x and on W, not on the height of its
+// tile, its position, the number of rows or the number of threads.
 // All arrays of a call lie on its device; matrices are packed from host memory.
 #pragma once
 

@@ -45,9 +45,6 @@ class TreeSum {
 
   const std::vector<Root>& roots() const { return roots_; }
 
-  // Returns and removes the values that push() could not combine, in the order of the leaves.
-  std::vector<Root> take_roots() { return std::exchange(roots_, {}); }
-
   // Returns the sum of all values, if any were pushed, and empties the tree.
   std::optional<Value> finish() {
     std::optional<Value> total;

@@ -143,9 +143,9 @@ struct WeightedRows {
   }
 };
 
-// With 16 registers and more than this many keys, weighted_sum uses tiles of 6, 5 and 5 queries: three passes over the
+// With vectors of fewer than 16 lanes and more than this many keys, weighted_sum uses tiles of 6, 5 and 5 queries: three passes over the
 // weights and a part of the values, which then exceed the first-level cache, instead of four. The tile alone, GFLOP/s on
-// AMD EPYC (family 25, AVX2), four queries and six: 432 keys 83 and 98, 200 keys 91 and 100, 32 keys 100 and 89; if
+// AMD EPYC (family 25, AVX2), four queries and six: 432 keys 83 and 98, 200 keys 91 and 101, 32 keys 100 and 89; if
 // another thread shares the core, 432 keys 71 and 87.
 inline constexpr std::int64_t kFewKeys = 64;
 

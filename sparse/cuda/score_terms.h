@@ -1,8 +1,8 @@
 // The terms of a score besides q·k on CUDA: policies of the tile loops, and the small kernels before and after them.
-// New terms are added here (README.md, "Adding a score term").
+// Where new terms go is in sparse/README.md, "Adding".
 //
-//   table[n][g][r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)       TableKernel, before the attention kernels
-//   s_ij = q_i·k_j / sqrt(D) + table[label_ij][i]                  LabelTerms::of_step, in all tile loops
+//   table[n][g][r][i] = scale (q_i·rel[r] + rel_bias[r])           TableKernel, before the attention kernels
+//   s_ij = scale q_i·k_j + table[label_ij][i]                      LabelTerms::of_step, in all tile loops
 //   dtable[label_ij][i] += ds_ij                                   LabelSums, in QueryGradientKernel
 //   dq += dtable rel,  drel += dtable q,  drel_bias += dtable      RelativeKernel and TableSumKernel, after them
 //

@@ -40,13 +40,13 @@ double Distribution::variance() const {
   return count_ > 0 ? squares_ / static_cast<double>(count_) : kNone;
 }
 
-double Distribution::quantile_of_bins(double position) const {
+double Distribution::value_of_rank(double rank) const {
   double before = 0;
   for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
     const double own = bins_[bin];
     // The n values of a bin are assumed at the centres of n equal parts of it.
-    if (position <= before + own - 0.5 || (bin + 1 == bins_.size())) {
-      const double within = own > 0 ? std::clamp((position - before + 0.5) / own, 0.0, 1.0) : 0.0;
+    if (rank <= before + own - 0.5 || (bin + 1 == bins_.size())) {
+      const double within = own > 0 ? std::clamp((rank - before + 0.5) / own, 0.0, 1.0) : 0.0;
       return (static_cast<double>(bin) + within) * upper_ / kBins;
     }
     before += own;
@@ -56,17 +56,22 @@ double Distribution::quantile_of_bins(double position) const {
 
 double Distribution::quantile(double q) const {
   if (count_ == 0) return kNone;
+  // Between the two values nearest to the place q·(n-1) in the sorted list.
+  const auto between = [q](std::size_t values, const auto& value) {
+    const double at = q * static_cast<double>(values - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const double low = value(below), high = value(std::min(below + 1, values - 1));
+    return low + (at - static_cast<double>(below)) * (high - low);
+  };
   if (exact_) {
     std::vector<float> values = kept_;
     std::sort(values.begin(), values.end());
-    const double at = q * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(at);
-    const std::size_t above = std::min(below + 1, values.size() - 1);
-    const double low = static_cast<double>(values[below]), high = static_cast<double>(values[above]);
-    return low + (at - static_cast<double>(below)) * (high - low);
+    return between(values.size(), [&](std::size_t i) { return static_cast<double>(values[i]); });
   }
   if (upper_ <= 0) return kNone;
-  return std::clamp(quantile_of_bins(q * static_cast<double>(count_ - 1)), least_, largest_);
+  const double value = between(static_cast<std::size_t>(count_),
+                               [&](std::size_t rank) { return value_of_rank(static_cast<double>(rank)); });
+  return std::clamp(value, least_, largest_);
 }
 
 }  // namespace etc::analyze

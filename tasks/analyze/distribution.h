@@ -36,7 +36,7 @@ class Distribution {
 
  private:
   static constexpr double kNone = __builtin_nan("");
-  double quantile_of_bins(double position) const;
+  double value_of_rank(double rank) const;  // from the bins; rank 0: the least value
 
   double upper_ = 0;
   bool exact_ = false;

@@ -66,4 +66,7 @@ DocumentAttention attend_document(const std::filesystem::path& folder, const Doc
 // no other file.
 std::string document_page(const DocumentAttention& document);
 
+// Whether a file begins as such a page does, or is empty.
+bool is_document_page(const std::filesystem::path& file);
+
 }  // namespace etc::analyze

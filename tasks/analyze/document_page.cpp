@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <string_view>
 
 #include "etc_core/base/json.h"
 #include "tasks/analyze/document.h"
@@ -230,6 +232,15 @@ std::string document_page(const DocumentAttention& document) {
                      {"carries", document.carries},
                      {"layers", layers}};
   return kHead + in_script(data) + kScript;
+}
+
+bool is_document_page(const std::filesystem::path& file) {
+  const std::string_view head = std::string_view(kHead).substr(0, std::string_view(kHead).find("</title>"));
+  std::string begin(head.size(), '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(stream.gcount()));
+  return begin.empty() || begin == head;
 }
 
 }  // namespace etc::analyze

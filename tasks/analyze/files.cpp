@@ -172,8 +172,9 @@ void write_tables(const ModelAnalysis& model, const std::filesystem::path& path)
   csv.finish();
 }
 
-// Spearman's rank correlation of values with their index; nan for fewer than two different values.
+// Spearman's rank correlation of values with their index; nan for fewer than two different values, and if one is nan.
 double rank_correlation(const std::vector<double>& values) {
+  if (std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); })) return std::nan("");
   std::vector<double> ranks;
   for (const double x : values) {
     double rank = 0;
@@ -201,6 +202,7 @@ Json near_attention(const OperatorResults& of) {
   const std::int64_t columns = 2 * of.reach + 1;
   Json json = Json::object();
   double within = 0;
+  bool any = false;
   for (std::int64_t d = -std::min(kFarFrom, of.reach); d <= std::min(kFarFrom, of.reach); ++d) {
     double sum = 0;
     for (std::int64_t head = 0; head < of.heads; ++head) {
@@ -208,9 +210,11 @@ Json near_attention(const OperatorResults& of) {
     }
     const double mean = sum / static_cast<double>(of.heads);
     if (std::abs(d) <= 2) json[fmt::format("{:+}", d)] = number(mean);
-    if (!std::isnan(mean)) within += mean;
+    if (std::isnan(mean)) continue;
+    within += mean;
+    any = true;
   }
-  json["within_10"] = within;
+  json["within_10"] = any ? Json(within) : Json();
   return json;
 }
 
@@ -366,6 +370,17 @@ void write_csv(const ModelAnalysis& model, const std::filesystem::path& folder) 
   gradients.finish();
 }
 
+std::vector<std::string> notes_of(const ModelAnalysis& model) {
+  std::vector<std::string> notes;
+  if (model.layers == 1) notes.emplace_back("one layer: there is nothing to compare, so no divergences");
+  for (std::size_t group = 0; group < model.groups.size(); ++group) {
+    const bool any = std::any_of(model.operators.begin(), model.operators.end(),
+                                 [&](const OperatorResults& of) { return of.group_queries[group] > 0; });
+    if (!any) notes.push_back(fmt::format("group {}: the data have no such query", model.groups[group]));
+  }
+  return notes;
+}
+
 Json summary_of(std::span<const ModelAnalysis> models) {
   Json all = Json::array();
   for (const ModelAnalysis& model : models) {
@@ -378,9 +393,8 @@ Json summary_of(std::span<const ModelAnalysis> models) {
                  {"examples_asked", model.examples_asked},
                  {"tokens", model.tokens},
                  {"query_groups", model.groups},
-                 {"notes", Json::array()},
+                 {"notes", notes_of(model)},
                  {"operators", Json::array()}};
-    if (model.layers == 1) json["notes"].push_back("one layer: there is nothing to compare, so no divergences");
     for (const OperatorResults& of : model.operators) json["operators"].push_back(summary_of(of));
     for (const RelativeTableValues& table : model.first_layer) json["relative_tables"].push_back(summary_of(table));
     if (model.gradients.examples > 0) {

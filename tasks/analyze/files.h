@@ -31,6 +31,9 @@ void write_csv(const ModelAnalysis& model, const std::filesystem::path& folder);
 // Medians, variances and the numbers for checking the papers' statements about figures (analysis 4), one object per model.
 Json summary_of(std::span<const ModelAnalysis> models);
 
+// What a reader of a model's results should know: groups without queries, a single layer.
+std::vector<std::string> notes_of(const ModelAnalysis& model);
+
 // The mean over heads of a quantity's quantile, variance or mean in a layer; nan without values.
 double over_heads(const OperatorResults& results, Quantity quantity, std::int64_t layer,
                   double (*of)(const Distribution& cell));

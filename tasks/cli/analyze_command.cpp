@@ -125,9 +125,9 @@ void write_all(const std::vector<analyze::ModelAnalysis>& models, const AnalyzeO
 }
 
 void print_table(const analyze::ModelAnalysis& model) {
-  print("{}: {} examples, {} tokens, residual scores {}\n", model.folder.string(), model.examples, model.tokens,
-        model.residual);
-  if (model.layers == 1) print("one layer: there is nothing to compare, so no divergences\n");
+  print("{}: {} examples, {} tokens, residual scores {}; below: queries of group {}\n", model.folder.string(),
+        model.examples, model.tokens, model.residual, model.groups.front());
+  for (const std::string& note : analyze::notes_of(model)) print("{}\n", note);
   for (const analyze::OperatorResults& of : model.operators) {
     print("{:>10} {:>6} {:>16} {:>12} {:>12} {:>10}\n", of.name, "layer", "median entropy", "its variance",
           "median jsd", "one-hot");
@@ -181,8 +181,11 @@ void run_document(const AnalyzeOptions& options) {
   paths.writes("--output", options.output);
   paths.check();
   std::error_code none;
-  if (fs::exists(options.output, none) && !options.overwrite) {
-    fail_usage(kWhere, "--output {}: exists already (--overwrite replaces it)", options.output);
+  if (fs::is_regular_file(options.output, none)) {
+    if (!options.overwrite) fail_usage(kWhere, "--output {}: exists already (--overwrite replaces it)", options.output);
+    if (!analyze::is_document_page(options.output)) {
+      fail_usage(kWhere, "--output {}: --overwrite replaces an earlier page, and this file is none", options.output);
+    }
   }
   const analyze::DocumentAttention document =
       analyze::attend_document(options.model, {options.data,

@@ -27,6 +27,9 @@ namespace {
 
 constexpr std::int64_t kVocabulary = 30522;  // BERT's; only the embedding table's size depends on it
 
+// The labels of longer examples exceed any memory, and the forecast's own structures a usual machine's.
+constexpr std::int64_t kLongestExample = 1 << 26;
+
 struct BenchmarkOptions {
   std::vector<std::int64_t> lengths = {512, 1024, 2048, 4096};
   std::vector<std::string> residual = {"off", "sum"};
@@ -184,6 +187,7 @@ void add_benchmark_command(Program& program) {
                 "long tokens of one example, separated by commas; those beyond the model's positions are left out")
         .comma_separated()
         .at_least(1)
+        .at_most(kLongestExample)
         .show_default();
     command.option("--mode", options->mode, "infer: forward; train: forward, backward, update")
         .one_of({"infer", "train"})

@@ -82,11 +82,18 @@ void require_whole_numbers(CLI::Option* option, const std::shared_ptr<CommandNot
   }
 }
 
-// An empty text is not a valid file name, and no other option accepts one.
+// An empty text is not a valid file name, and no other option accepts one. The parser takes the word after an option that
+// needs a value even if it is the next option.
 template <typename Value>
-void refuse_empty_words(CLI::Option* option) {
+void refuse_wrong_words(CLI::Option* option, const CLI::App* command) {
   if constexpr (std::is_same_v<typename WholeType<Value>::type, void>) {
-    option->check([](const std::string& word) { return word.empty() ? "expected a value, got an empty one" : ""; }, "");
+    const auto fault = [command](const std::string& word) -> std::string {
+      if (word.empty()) return "expected a value, got an empty one";
+      if (!word.starts_with("--")) return "";
+      const CLI::Option* const other = command->get_option_no_throw(word);
+      return other == nullptr ? "" : fmt::format("expected a value, got the option {}", word);
+    };
+    option->check(fault, "");
   }
 }
 
@@ -108,13 +115,21 @@ std::vector<std::string> command_names(const CLI::App& program) {
   return names;
 }
 
-// The option that the parser's message refers to; null: none.
+// "--name", also for options that help does not list.
+std::string name_of(const CLI::Option& option) {
+  return option.get_lnames().empty() ? option.get_name() : "--" + option.get_lnames().front();
+}
+
+// The option that the parser's message refers to; null: none. The message has no name of an option that help does not
+// list; it can only have too many values.
 const CLI::Option* option_of(const CLI::App& command, const std::string& message) {
   const CLI::Option* found = nullptr;
   for (const CLI::Option* option : command.get_options()) {
     const std::string& name = option->get_name();
     const bool longer = found == nullptr || name.size() > found->get_name().size();
-    if (longer && message.find(name) != std::string::npos) found = option;
+    const bool meant = name.empty() ? std::ssize(option->results()) > option->get_items_expected_max()
+                                    : message.find(name) != std::string::npos;
+    if (longer && meant) found = option;
   }
   return found;
 }
@@ -130,7 +145,7 @@ std::string kind_text(const CLI::Option& option) {
 std::string words_text(const CLI::Option& option) {
   const CLI::results_t& words = option.results();
   const auto most = static_cast<std::size_t>(option.get_items_expected_max());
-  const std::string name = option.get_name(), got = words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));
+  const std::string name = name_of(option), got = words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));
   const bool flag = option.get_expected_min() == 0 && option.get_type_name().empty();
   if (flag) return fmt::format("{}: expected no value, got {}", name, got);
   if (words.size() <= most) return fmt::format("{}: expected {}, got {}", name, kind_text(option), got);
@@ -151,6 +166,11 @@ std::string what_is_wrong(const CLI::App& command, const CLI::ParseError& error)
 std::string complaint(const CLI::App& program, const std::vector<std::string>& tasks, const CLI::ParseError& error) {
   const CLI::App& command = innermost(program);
   const std::string where = command_text(program);
+  const auto before = program.remaining();  // words before the command, in an unspecified order
+  const auto early = std::find_if(before.begin(), before.end(), [](const auto& word) { return word.starts_with("-"); });
+  if (&command != &program && early != before.end()) {
+    return fmt::format("{}: unknown option {}: options follow the command ({} …)", program.get_name(), *early, where);
+  }
   // A mistyped name is the likely cause of anything else that is missing, so it is reported first.
   const auto extras = command.remaining();
   if (extras.empty() && &command == &program && error.get_name() == "RequiredError") {
@@ -266,7 +286,7 @@ template <typename Value>
 Option Command::option(const std::string& name, Value& value, const std::string& help) const {
   CLI::Option* const option = app_->add_option(name, value, help);
   require_whole_numbers<Value>(option, notes_);
-  refuse_empty_words<Value>(option);
+  refuse_wrong_words<Value>(option, app_);
   return Option(option, notes_);
 }
 

@@ -151,7 +151,7 @@ void CommandPaths::check_pair(const Path& output, const Path& other, Role role_o
     fail_usage(command_, "{} and {} both go to standard output: expected a file for one of them", other.option,
                output.option);
   }
-  if (output.folder && other_is_read && output.place.type != 0 && !other.standard &&
+  if (output.folder && other_is_read && output.place.type == S_IFDIR && !other.standard &&
       lies_in(other.path, output.place)) {
     fail_usage(command_, "{} {} is replaced as a whole, and {} {} lies in it: expected another folder", output.option,
                output.path.string(), other.option, other.path.string());

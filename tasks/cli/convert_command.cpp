@@ -28,6 +28,7 @@
 #include "tasks/cli/processes.h"
 #include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/stop_signal.h"
 
@@ -174,7 +175,7 @@ void convert_tf(const ConvertOptions& options) {
   convert::TfEtcExtras extras;
   const convert::ConversionReport report =
       convert::read_tf_etc(source, config, {!options.without_heads, options.with_optimizer_slots}, parameters, extras);
-  warn_without_vocabulary(vocabulary);
+  warn_without_vocabulary(vocabulary, "--vocab");
   const convert::ConvertedModel model{document(config, vocabulary), parameters, extras, vocabulary.files};
   finish(options, model, report, watch);
 }
@@ -245,7 +246,7 @@ void convert_bert(const ConvertOptions& options) {
   ParameterSet parameters;
   const convert::ConversionReport report =
       convert::lift_bert(source, bert, config, matched ? &*matched : nullptr, lift, parameters);
-  warn_without_vocabulary(vocabulary);
+  warn_without_vocabulary(vocabulary, "--vocab");
   const convert::ConvertedModel model{document(config, vocabulary), parameters, convert::TfEtcExtras(),
                                       vocabulary.files};
   finish(options, model, report, watch);
@@ -272,7 +273,7 @@ void convert_as_dense(const ConvertOptions& options) {
   const ModelVocabulary vocabulary = dense_vocabulary(options, foreign.config.vocab_size);
   ParameterSet parameters;
   const convert::ConversionReport report = convert::read_foreign(source, foreign, !options.without_heads, parameters);
-  warn_without_vocabulary(vocabulary);
+  warn_without_vocabulary(vocabulary, "--source-vocab");
   const convert::ConvertedModel model{document(foreign.config, vocabulary), parameters, convert::TfEtcExtras(),
                                       vocabulary.files};
   finish(options, model, report, watch);
@@ -319,6 +320,8 @@ void run_convert(const Command& command, const ConvertOptions& options) {
     if (options.input.empty()) fail_usage("etc convert", "input is required");
   }
   check_paths(options);
+  // As in other commands, a run stands for its best checkpoint.
+  const fs::path model = options.to.empty() ? fs::path() : model_folder(options.input);
   if (!options.average.empty()) {
     refuse_others(command, "--average", {"--average", "--output", "--overwrite", "--threads"});
     if (!options.input.empty()) {
@@ -330,12 +333,12 @@ void run_convert(const Command& command, const ConvertOptions& options) {
     refuse_others(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
     if (options.to == "bert") {
       Watch watch;
-      print("output: {}\n", convert::write_bert(options.input, options.output, watch.writing(0)));
+      print("output: {}\n", convert::write_bert(model, options.output, watch.writing(0)));
       return;
     }
     const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
     Watch watch;
-    print("output: {}\n", convert::export_model(options.input, format, options.output, watch.writing(0)));
+    print("output: {}\n", convert::export_model(model, format, options.output, watch.writing(0)));
   } else if (options.as == "dense") {
     if (options.from == "tf") {
       fail_usage("etc convert", "--as dense: expected --from {}, got tf", fmt::join(convert::foreign_families(), ", "));

@@ -98,11 +98,12 @@ ModelVocabulary vocabulary_beside(const fs::path& input, VocabularyNames names, 
   }
 }
 
-void warn_without_vocabulary(const ModelVocabulary& vocabulary) {
+void warn_without_vocabulary(const ModelVocabulary& vocabulary, const char* option) {
   if (!vocabulary.name.empty()) return;
   log::warn(
       "etc convert: the checkpoint's vocabulary is not known, so data of any vocabulary will be taken for the model "
-      "(put it beside the checkpoint, or give --vocab)");
+      "(put it beside the checkpoint, or give {})",
+      option);
 }
 
 }  // namespace etc::cli

@@ -40,7 +40,7 @@ ModelVocabulary own_vocabulary(const std::filesystem::path& file, VocabularyName
 // UsageError when two files are possible; a file that is not a valid vocabulary is skipped with a warning.
 ModelVocabulary vocabulary_beside(const std::filesystem::path& input, VocabularyNames names, std::int64_t rows);
 
-// Warns when no vocabulary is known.
-void warn_without_vocabulary(const ModelVocabulary& vocabulary);
+// Warns when no vocabulary is known. option: the one that names it.
+void warn_without_vocabulary(const ModelVocabulary& vocabulary, const char* option);
 
 }  // namespace etc::cli

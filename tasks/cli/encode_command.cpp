@@ -285,8 +285,8 @@ void run_encode(const Command& command, const EncodeOptions& options) {
   } else {
     encode_dataset(options.data, options.model, on, options.output);
   }
-  profile.finish();
   log_peak_memory(device);
+  profile.finish();
   if (options.output != "-") print("output: {}\n", options.output);
 }
 

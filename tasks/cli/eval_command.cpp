@@ -78,10 +78,12 @@ Metrics evaluate_model(const EvalOptions& options) {
   if (!predict_dataset(model, pass, predictions.get())) {
     throw Interrupted("etc eval: stopped before the end; no result");
   }
+  if (predictions != nullptr) {
+    predictions->finish();
+    log_peak_memory(device);
+  }
   profile.finish();
   if (predictions == nullptr) return {};
-  predictions->finish();
-  log_peak_memory(device);
   const Metrics metrics = predictions->metrics();
   if (metrics.empty()) fail(files_text(options.data), "no example has a label: nothing to compare with");
   return metrics;

@@ -1,4 +1,4 @@
-// etc info: describes a run, a model directory or any file that the program writes.
+// etc info: describes a run, a model folder, or a file of data, weights or results.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -106,7 +106,8 @@ void print_section(const std::string& section, const Json& content) {
 bool is_configuration(const Json& json) {
   if (!json.is_object()) return false;
   for (const auto& [key, value] : json.items()) {
-    if (key == "model") return true;
+    // A tokenizer.json has a section of this name, too, with a vocabulary.
+    if (key == "model") return !value.is_object() || !value.contains("vocab");
     for (const ModelKind& kind : model_kinds()) {
       if (kind.defaults->fields().find(key) != nullptr) return true;
     }
@@ -316,7 +317,7 @@ void run_info(const std::filesystem::path& path, bool forecast) {
 }  // namespace
 
 void add_info_command(Program& program) {
-  program.add("info", "describe a run, a model, or any file the program writes", [](const Command& command) {
+  program.add("info", "describe a run, a model, or a file of data, weights or results", [](const Command& command) {
     auto path = std::make_shared<std::string>();
     auto forecast = std::make_shared<bool>(false);
     command.footer(kExamples);

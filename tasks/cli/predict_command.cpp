@@ -112,21 +112,34 @@ void show_examples(const PredictOptions& options, TaskModel& model, const data::
   }
 }
 
-// Prints the first records of the file, each with its prediction, on standard output.
-void show_records(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation) {
-  const std::string& input_file = options.input.front();
-  data::ByteStream stream(input_file);
-  const auto reader = preparation.open_records(stream);
-  data::RecordSlice record;
-  for (std::int64_t shown = 0; shown < options.show && reader->next(record);) {
-    data::RecordSlice copy = record;  // conversion consumes it
-    prepare::Converted converted = preparation.convert_record(copy);
-    if (converted.faults.rejected() || converted.faults.dropped()) continue;
-    for (data::Example& example : converted.examples) {
-      show_example(model, record, {record.index, 0, std::move(example)}, input_file);
+// Prints the first records of the files, each with its prediction, on standard output. Returns how many records before
+// the last one shown have no prediction.
+std::int64_t show_records(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation) {
+  std::int64_t shown = 0, refused = 0;
+  for (const std::string& input : options.input) {
+    const std::string where = data::raw_file_text(input);
+    try {
+      data::ByteStream stream(input);
+      const auto reader = preparation.open_records(stream);
+      data::RecordSlice record;
+      while (shown < options.show && reader->next(record)) {
+        data::RecordSlice copy = record;  // conversion consumes it
+        prepare::Converted converted = prepare::converted_or_rejected(preparation, copy);
+        if (converted.faults.rejected() || converted.faults.dropped()) {
+          log_faults(where, record.index, converted);
+          ++refused;
+          continue;
+        }
+        for (data::Example& example : converted.examples) {
+          show_example(model, record, {record.index, 0, std::move(example)}, where);
+        }
+        ++shown;
+      }
+    } catch (const data::InputFault& fault) {
+      fail(where, "{}: {}", fault.code(), fault.what());
     }
-    ++shown;
   }
+  return refused;
 }
 
 void finish(Predictions& predictions) {
@@ -143,8 +156,7 @@ void check_options(const PredictOptions& options) {
   if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
   const auto standard = std::count(options.input.begin(), options.input.end(), data::kStandardInput);
   if (standard > 1) fail_usage(kWhere, "--input: expected - (standard input) once at most, got it {} times", standard);
-  if (options.show > 0 && !options.input.empty() && options.input.front() == data::kStandardInput)
-    fail_usage(kWhere, "--show needs a file, not standard input");
+  if (options.show > 0 && standard > 0) fail_usage(kWhere, "--show needs a file, not standard input");
   if (!options.answers.empty() && options.input.empty()) fail_usage(kWhere, "--answers needs --input");
   if (!options.answers.empty() && writes_files(options)) {
     fail_usage(kWhere, "--answers goes without --output, --n-best-output and --null-odds-output: run it on its own");
@@ -180,6 +192,7 @@ void check_submission(const PredictOptions& options, const Task& task) {
 
 // Throws UsageError if the task cannot show or predict the given input.
 void check_show(const PredictOptions& options, const Task& task) {
+  if (options.show > 0 && !task.no_show().empty()) fail_usage(kWhere, "--show: {}", task.no_show());
   if (!task.takes_whole_texts() && options.input.empty() && options.show > 0)
     fail_usage(kWhere, "--show needs --input: prepared data hold no text");
   if (task.takes_whole_texts() && !options.input.empty()) {
@@ -240,10 +253,13 @@ void run_predict(const PredictOptions& options) {
       if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
     }
   }
-  if (options.show > 0 && raw && processes().first()) show_records(options, model, *preparation);
+  if (options.show > 0 && raw && processes().first()) {
+    const std::int64_t not_shown = show_records(options, model, *preparation);
+    refused = std::max(refused, not_shown);
+  }
   if (options.show > 0 && !raw && processes().first()) show_examples(options, model, *reader);
-  profile.finish();
   log_peak_memory(device);
+  profile.finish();
   if (refused > 0) {
     log::warn("{}: {} records have no prediction (see above)", kWhere, refused);
     throw ExitCode(1);

@@ -369,7 +369,7 @@ void add_prepare_command(Program& program) {
     command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
     command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
     command.flag("--forecast", options->forecast,
-                 "only print the expected memory, time and disk space; needs no --output");
+                 "only print the expected memory, time and disk space; goes without --output");
     add_options_of_tasks(command, options);
     // Tasks share settings; each option is declared once, and when the command runs the task checks whether the setting
     // is its own.

@@ -7,7 +7,6 @@
 #include "etc_core/nn/count_memory.h"
 #include "etc_core/optim/shards.h"
 #include "tasks/cli/time_forecast.h"
-#include "tasks/registry.h"
 #include "tasks/train/model.h"
 #include "tasks/train/plan.h"
 

@@ -56,6 +56,10 @@ std::optional<fs::path> config_file(const TrainOptions& options) {
   }
   const fs::path file = fs::path(options.resume) / "config.json";
   if (!fs::exists(file)) fail(options.resume, "there is no run to resume: config.json is missing");
+  if (!is_run_folder(options.resume) && !fs::is_directory(fs::path(options.resume) / "last")) {
+    fail(options.resume,
+         "there is no run to resume: expected the folder of a run, got a model (--init-from starts a run from it)");
+  }
   return file;
 }
 
@@ -77,6 +81,11 @@ RunConfig resolve(const TrainOptions& options, const Json& given) {
     fail_usage("etc train", "--profile and --trace go without --forecast, which computes no step");
   }
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
+  if (config.training.steps > 0 && given.value("training", Json::object()).contains("epochs")) {
+    fail_usage("etc train",
+               "--epochs: with steps={} the epochs say nothing: expected --steps N, or --steps 0 beside them",
+               config.training.steps);
+  }
   if (!options.resume.empty()) require_data_files(config.data, file->string());
   return config;
 }
@@ -152,11 +161,6 @@ void run_grid(const TrainOptions& options) {
   const fs::path output = options.output;
   std::vector<GridRun> runs =
       plan_grid(options.grid->grid, *options.given, [&](const Json& given) { return resolve(options, given); });
-  const auto& axes = options.grid->grid.axes;
-  if (std::any_of(axes.begin(), axes.end(), [](const GridAxis& axis) { return axis.name == "epochs"; }) &&
-      std::all_of(runs.begin(), runs.end(), [](const GridRun& run) { return run.config.training.steps > 0; })) {
-    fail_usage("etc train", "--grid epochs=…: with --steps the epochs say nothing: expected --steps 0");
-  }
   if (is_run_folder(output)) {
     fail_usage("etc train", "--output {}: expected a folder for a grid of runs, got that of one run", output.string());
   }

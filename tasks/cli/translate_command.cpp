@@ -199,8 +199,8 @@ void run_translate(TranslateCommand& options) {
     fail_usage(kWhere, "--n-best: expected at most the beam, {}, got {}", translator->most(), options.n_best);
   Profile profile(options.profile);
   translate_text(*translator, options);
-  profile.finish();
   log_peak_memory(device);
+  profile.finish();
 }
 
 }  // namespace

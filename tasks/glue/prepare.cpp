@@ -36,7 +36,7 @@ const FieldList<PrepareConfig>& prepare_settings() {
       data_set_entry(&Config::data_set, "cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli or ax"),
       {"layout",
        &Config::layout,
-       "tsv: the benchmark's files; csv: the raw release of STS-B",
+       "tsv: the benchmark's files; csv: sts-b as rows of two texts and a score, without a header",
        {{"tsv", Layout::tsv}, {"csv", Layout::csv}}},
       {"seq_len", &Config::seq_len, "long tokens of an example at most (L)", {.least = 3, .most = kLargest}},
       text::tokenizer_entry<Config>(),
@@ -48,13 +48,15 @@ const FieldList<PrepareConfig>& prepare_settings() {
 Sequence sequence_of(const Row& row, const data::Tokenizer& tokenizer, std::int64_t most) {
   std::vector<std::int32_t> a = tokenizer.encode_ids(row.text_a), b = tokenizer.encode_ids(row.text_b);
   const text::PairForm pair = text::pair_form(tokenizer);
+  Sequence sequence;
+  sequence.pieces = std::ssize(a) + std::ssize(b);
   if (b.empty()) {
     a.resize(std::min(a.size(), static_cast<std::size_t>(most - 2)));
   } else {
     while (std::ssize(a) + std::ssize(b) > most - 2 - pair.separators) (a.size() > b.size() ? a : b).pop_back();
   }
+  sequence.kept = std::ssize(a) + std::ssize(b);
   const std::int64_t sep = sep_id(tokenizer);
-  Sequence sequence;
   sequence.ids.push_back(cls_id(tokenizer));
   sequence.ids.insert(sequence.ids.end(), a.begin(), a.end());
   sequence.ids.push_back(sep);
@@ -88,6 +90,11 @@ prepare::Converted GluePreparation::convert_record(data::RecordSlice& record) co
   const Row row = read_row(record, config_.row_form(), result.faults);
   if (result.faults.rejected() || result.faults.dropped()) return result;
   Sequence sequence = sequence_of(row, *tokenizer_, config_.seq_len);
+  if (sequence.kept < sequence.pieces) {
+    result.faults.warn_quietly(
+        "row", "truncated",
+        fmt::format("line {}: {} pieces, {} are kept", record.begin.line, sequence.pieces, sequence.kept));
+  }
   data::Example& example = result.examples.emplace_back();
   example["id"] = row.id;
   example["record_index"] = record.index;
@@ -98,6 +105,10 @@ prepare::Converted GluePreparation::convert_record(data::RecordSlice& record) co
   example["scored"] = std::int64_t{row.score.has_value()};
   example["score"] = static_cast<float>(row.score.value_or(0));
   return result;
+}
+
+std::string GluePreparation::text_of_json(std::string json, const std::string& what) const {
+  return row_text_of(parse_json(json, what), config_.row_form(), what);
 }
 
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,

@@ -34,6 +34,7 @@ const FieldList<PrepareConfig>& prepare_settings();
 // no pieces left, it is treated as absent.
 struct Sequence {
   std::vector<std::int64_t> ids, segments;
+  std::int64_t pieces = 0, kept = 0;  // of the texts, before truncation and after
 };
 Sequence sequence_of(const Row& row, const data::Tokenizer& tokenizer, std::int64_t most);
 
@@ -47,6 +48,8 @@ class GluePreparation : public prepare::Preparation {
   Json preprocess_config() const override;
   std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override;
   prepare::Converted convert_record(data::RecordSlice& record) const override;
+  // {"sentence": text}: the data set's columns of text as members, and optionally "id".
+  std::string text_of_json(std::string json, const std::string& what) const override;
 
  private:
   PrepareConfig config_;

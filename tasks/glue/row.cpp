@@ -6,6 +6,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "tasks/text/json_field.h"
 
 namespace etc::glue {
 
@@ -44,10 +45,11 @@ constexpr Columns kHeaderlessCola{3, std::nullopt, 1, false, 4};
 // Sentence, sentence, score.
 constexpr Columns kRawStsb{0, 1, 2, false, 3};
 
-Columns columns_of(const data::RecordSlice& record, const RowForm& form) {
+// nullopt: the header lacks a column of the data set's texts.
+std::optional<Columns> columns_of(const data::RecordSlice& record, const RowForm& form) {
   if (form.form == data::TableForm::commas) return kRawStsb;
   const std::string_view header = data::header_of(record.text);
-  return header.empty() ? kHeaderlessCola : columns_of(header, info_of(form.set)).value();
+  return header.empty() ? kHeaderlessCola : columns_of(header, info_of(form.set));
 }
 
 void read_label(const std::string& text, const std::string& line, const RowForm& form, prepare::FaultList& faults,
@@ -96,6 +98,30 @@ std::unique_ptr<data::RecordReader> open_rows(data::ByteStream& stream, const Ro
   return std::make_unique<data::TableReader>(stream, form.form, is_header);
 }
 
+std::string row_text_of(const Json& record, const RowForm& form, const std::string& what) {
+  const DataSetInfo& info = info_of(form.set);
+  const bool pair = info.text_b[0] != '\0';
+  const text::JsonField object(record, what);
+  if (!record.is_object() || !record.contains(info.text_a) || (pair && !record.contains(info.text_b))) {
+    object.fail(fmt::format("expected an object with the texts of {}, {{\"{}\": …{}}}, got {}", info.name, info.text_a,
+                            pair ? fmt::format(", \"{}\": …", info.text_b) : "",
+                            shortened(text::one_line(record), 80)));
+  }
+  const auto field = [&](const char* name) {
+    std::string value = object.member(name).string();
+    std::replace_if(
+        value.begin(), value.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+    if (form.form == data::TableForm::tabs) return value;
+    for (std::size_t at = 0; (at = value.find('"', at)) != std::string::npos; at += 2) value.insert(at, 1, '"');
+    return "\"" + value + "\"";
+  };
+  if (form.form == data::TableForm::commas) return "\n" + field(info.text_a) + "," + field(info.text_b) + ",";
+  const std::string id = record.contains("id") && record["id"].is_string() ? field("id") : "0";
+  std::string header = fmt::format("id\t{}", info.text_a), row = fmt::format("{}\t{}", id, field(info.text_a));
+  if (pair) header += fmt::format("\t{}", info.text_b), row += "\t" + field(info.text_b);
+  return header + "\n" + row;
+}
+
 Row read_row(const data::RecordSlice& record, const RowForm& form, prepare::FaultList& faults) {
   Row row;
   const bool has_header = !data::header_of(record.text).empty();
@@ -112,7 +138,12 @@ Row read_row(const data::RecordSlice& record, const RowForm& form, prepare::Faul
                   line + "expected a quoted field to end with a quote before a comma or the row's end");
     return row;
   }
-  const Columns columns = columns_of(record, form);
+  const std::optional<Columns> found = columns_of(record, form);
+  if (!found) {
+    faults.reject("row", "header_unexpected", line + "the header lacks a column of the data set's texts");
+    return row;
+  }
+  const Columns& columns = *found;
   const bool exact = form.form == data::TableForm::commas;
   if (fields->size() < columns.count || (exact && fields->size() > columns.count)) {
     const std::string message = fmt::format("{}expected {}{} columns, got {}: {}", line, exact ? "" : "at least ",

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/readers/table_reader.h"
+#include "etc_core/base/json_fwd.h"
 #include "tasks/glue/data_sets.h"
 #include "tasks/prepare/preparation.h"
 
@@ -28,6 +29,10 @@ struct Row {
 // A reader of the rows. It throws InputFault "header_unexpected", showing the header, if a column of the data set is
 // missing in it or the file is empty. (Of CoLA's files only the test file has a header.)
 std::unique_ptr<data::RecordReader> open_rows(data::ByteStream& stream, const RowForm& form);
+
+// The text of a record (TableReader) with the texts of a JSON object whose members are named as the columns of the data
+// set; "id" is optional. Tabs and line ends, which a row cannot hold, become blanks. Throws Error beginning with `what`.
+std::string row_text_of(const Json& record, const RowForm& form, const std::string& what);
 
 // Reads a row and reports its faults with its line. Too few columns: reject (QQP: drop, as the reference skips these rows).
 // An unknown label or invalid score: reject, if labels are required.

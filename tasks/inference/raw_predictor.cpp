@@ -44,13 +44,7 @@ void RawPredictor::refuse_repeated(prepare::PassRecord& record) {
 void RawPredictor::take(prepare::PassRecord&& record) {
   refuse_repeated(record);
   const prepare::FaultList& faults = record.converted.faults;
-  std::string error;
-  for (const data::Fault& fault : faults.rows()) {
-    if (fault.severity == data::Severity::warn) continue;
-    const std::string text = fmt::format("{} {}: {}", fault.field, fault.code, fault.message);
-    log::warn("{}: record {} {}: {}", where_, record.index, record.converted.id, text);
-    error += (error.empty() ? "" : "; ") + text;
-  }
+  const std::string error = log_faults(where_, record.index, record.converted);
   if (faults.rejected() || faults.dropped()) {
     ++refused_;
     data::Fault fault;
@@ -193,6 +187,17 @@ void RawPredictor::answer_waiting(const std::vector<ExampleRange>& groups, bool 
       ++next;
     }
   }
+}
+
+std::string log_faults(const std::string& where, std::int64_t record, const prepare::Converted& converted) {
+  std::string all;
+  for (const data::Fault& fault : converted.faults.rows()) {
+    if (fault.severity == data::Severity::warn) continue;
+    const std::string text = fmt::format("{} {}: {}", fault.field, fault.code, fault.message);
+    log::warn("{}: record {} {}: {}", where, record, converted.id, text);
+    all += (all.empty() ? "" : "; ") + text;
+  }
+  return all;
 }
 
 std::int64_t bytes_of_reading(const std::vector<std::string>& inputs) {

@@ -84,6 +84,9 @@ class RawPredictor {
   std::int64_t done_ = 0, refused_ = 0;
 };
 
+// Logs the faults of a record for which it has no prediction; returns them as one line.
+std::string log_faults(const std::string& where, std::int64_t record, const prepare::Converted& converted);
+
 // The memory for reading and preparing raw records: two windows of the file as text, values and examples
 // (data/README.md). For several files that of the largest.
 std::int64_t bytes_of_reading(const std::vector<std::string>& inputs);

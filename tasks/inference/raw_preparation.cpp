@@ -33,6 +33,8 @@ std::unique_ptr<prepare::Preparation> make_raw_preparation(const std::string& wh
   const std::string task = task_name(loaded.model->task_section);
   require_splitter_of(task, splitter, where);
   const auto& kind = preparation_kind(task);
+  if (kind.inputs == prepare::InputKind::parallel_texts)
+    fail_usage(where, "--input: task {} has pairs of sentences: `etc translate` reads their sources", task);
   Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, folder.string());
   const std::string cut_by = splitter.empty() ? splitter_in(folder) : splitter;
   if (settings.contains(kSplitter) && !cut_by.empty()) settings[kSplitter] = cut_by;

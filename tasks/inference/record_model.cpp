@@ -46,7 +46,7 @@ std::vector<data::LoadedExample> RecordModel::prepare(const Json& record, const 
 
 std::vector<data::LoadedExample> RecordModel::prepare_text(std::string text, const std::string& what) const {
   data::RecordSlice slice;
-  slice.text = std::move(text);
+  slice.text = preparation_->text_of_json(std::move(text), what);
   slice.text.reserve(slice.text.size() + data::kTextPadding);
   slice.stands_alone = true;
   prepare::Converted converted = preparation_->convert_record(slice);

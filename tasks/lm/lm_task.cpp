@@ -105,8 +105,9 @@ class LmTask final : public Task {
     return feed::number(example.features, "segment") == 0;
   }
 
+  std::string no_show() const override { return "task lm says of every piece what it thinks in --output"; }
   std::string show(const data::RecordSlice&, const data::Example&, const HeadOutput&) const override {
-    fail_usage("etc predict", "--show: task lm says of every piece what it thinks in --output");
+    fail_usage("etc predict", "--show: {}", no_show());
   }
 
  private:

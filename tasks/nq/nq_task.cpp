@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "data/readers/json_record.h"
-#include "etc_core/base/error.h"
 #include "tasks/feed/batch.h"
 #include "tasks/nq/answer.h"
 #include "tasks/nq/feed.h"

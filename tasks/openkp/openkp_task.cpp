@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "etc_core/base/error.h"
 #include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
 #include "tasks/openkp/answer.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/text/unicode.h"
 #include "tasks/feed/features.h"
 #include "tasks/openkp/page.h"
 

@@ -4,25 +4,21 @@
 
 namespace etc::prepare {
 
-namespace {
-
-Converted convert(const Preparation& preparation, data::RecordSlice& slice) {
+Converted converted_or_rejected(const Preparation& preparation, data::RecordSlice& record) {
   try {
-    return preparation.convert_record(slice);
+    return preparation.convert_record(record);
   } catch (const data::InputFault& fault) {
-    if (!slice.stands_alone || !slice.cut_short.empty()) throw;
+    if (!record.stands_alone || !record.cut_short.empty()) throw;
     Converted unread;
     unread.faults.reject("", fault.code(), fault.what());
     return unread;
   }
 }
 
-}  // namespace
-
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,
                        const PassCallbacks& callbacks) {
   RecordWork<Converted> work;
-  work.work = [&](data::RecordSlice& slice) { return convert(preparation, slice); };
+  work.work = [&](data::RecordSlice& slice) { return converted_or_rejected(preparation, slice); };
   work.deliver = [&](std::int64_t index, const data::TextPosition& begin, Converted&& converted) {
     callbacks.record({index, begin, std::move(converted)});
   };
@@ -53,7 +49,7 @@ PassEnd pass_over_stream(const Preparation& preparation, const std::filesystem::
   try {
     while (reader->next(slice)) {
       end.fault_record = slice.index;
-      PassRecord record{slice.index, slice.begin, convert(preparation, slice)};
+      PassRecord record{slice.index, slice.begin, converted_or_rejected(preparation, slice)};
       ++end.fault_record;
       callbacks.record(std::move(record));
       callbacks.progress(stream.position());

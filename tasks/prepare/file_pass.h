@@ -24,6 +24,10 @@ struct PassCallbacks {
   Communicator* processes = nullptr;  // share the work; the first one receives the records. Null: one process
 };
 
+// The preparation's convert_record(). An unreadable record that stands alone (in JSON lines: a line) is rejected; for any
+// other one InputFault is thrown.
+Converted converted_or_rejected(const Preparation& preparation, data::RecordSlice& record);
+
 // Applies the preparation's convert_record() to a file; see walk_records. An unreadable record that stands alone (in
 // JSON lines: a line) is rejected; any other unreadable record ends the pass.
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,

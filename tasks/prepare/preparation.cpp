@@ -63,10 +63,7 @@ std::int64_t Preparation::kept_bytes(const InputSize& inputs) const {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t kLongest = 60;  // bytes
-  if (text.size() <= kLongest) return fmt::format("\"{}\"", text);
-  std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // cut between characters
-  return fmt::format("\"{}…\"", text.substr(0, end));
+  return fmt::format("\"{}\"", shortened(text, kLongest));
 }
 
 Json with_overrides(const PreparationKind& kind, Json settings, const Json& overrides, const std::string& where) {

@@ -90,6 +90,10 @@ class Preparation {
   // Thread-safe.
   virtual Converted convert_record(data::RecordSlice& record) const = 0;
 
+  // The text of a record, as open_records() returns it, for a record given as JSON by a request or from Python. Throws
+  // Error beginning with `what`. By default they are the same.
+  virtual std::string text_of_json(std::string json, const std::string& /*what*/) const { return json; }
+
   // For tasks whose examples are made from all records together: performs the whole run. Null: run.h processes record
   // by record with the functions above.
   virtual const WholeRun* whole_run() const { return nullptr; }

@@ -3,7 +3,6 @@
 #include <limits>
 #include <set>
 
-#include "etc_core/base/error.h"
 #include "tasks/feed/features.h"
 #include "tasks/span/top_logits.h"
 #include "tasks/squad/head.h"

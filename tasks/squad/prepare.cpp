@@ -41,7 +41,8 @@ prepare::Converted SquadPreparation::convert(const data::JsonRecord& raw) const 
   Target target;
   if (config_.trains() && !find_target(record, context, *tokenizer_, config_, faults, target)) return result;
   if (context.ids().empty()) faults.warn("context", "context_empty", "the context has no token, so there is no window");
-  result.examples = window_examples(record, context, *tokenizer_, config_, config_.trains() ? &target : nullptr);
+  result.examples =
+      window_examples(record, context, *tokenizer_, config_, config_.trains() ? &target : nullptr, faults);
   for (data::Example& example : result.examples) example["record_index"] = raw.index;
   result.gold = gold_row(record);
   return result;

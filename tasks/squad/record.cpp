@@ -31,7 +31,8 @@ class RecordReader {
     }
     const Json* question = fields_.find("question");
     if (question == nullptr) {
-      faults_.reject("question", "missing_field", "the record has no question (expected {\"context\", \"qas\"})");
+      faults_.reject("question", "missing_field",
+                     "the record has no question (expected {\"context\", \"question\": {\"id\", \"question\"}})");
     } else if (!question->is_object()) {
       fields_.wrong_type("question", "an object with id and question", *question);
     } else {

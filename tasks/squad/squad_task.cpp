@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "data/readers/json_record.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "tasks/span/head.h"
 #include "tasks/squad/answer.h"

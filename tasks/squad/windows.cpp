@@ -41,11 +41,16 @@ struct Question {
   std::int64_t sep = 0;
 };
 
-Question question_of(const Record& record, const data::Tokenizer& tokenizer, const PrepareConfig& config) {
+Question question_of(const Record& record, const data::Tokenizer& tokenizer, const PrepareConfig& config,
+                     prepare::FaultList& faults) {
   Question question;
   question.sep = text::special_id(tokenizer, text::kSepPiece);
   const auto ids = tokenizer.encode_ids(record.question);
   const auto kept = std::min(std::ssize(ids), static_cast<std::ptrdiff_t>(config.question_len));
+  if (kept < std::ssize(ids)) {
+    faults.warn_quietly("question.question", "question_truncated",
+                        fmt::format("{} pieces, {} are kept", std::ssize(ids), kept));
+  }
   question.front.push_back(text::special_id(tokenizer, text::kClsPiece));
   question.front.insert(question.front.end(), ids.begin(), ids.begin() + kept);
   question.front.insert(question.front.end(), static_cast<std::size_t>(text::pair_form(tokenizer).separators),
@@ -109,8 +114,8 @@ bool find_target(const Record& record, const text::OffsetText& context, const da
 
 std::vector<data::Example> window_examples(const Record& record, const text::OffsetText& context,
                                            const data::Tokenizer& tokenizer, const PrepareConfig& config,
-                                           const Target* target) {
-  const Question question = question_of(record, tokenizer, config);
+                                           const Target* target, prepare::FaultList& faults) {
+  const Question question = question_of(record, tokenizer, config, faults);
   const std::int64_t offset = std::ssize(question.front), pieces = std::ssize(context.ids());
   const std::vector<Window> windows = cut_windows(pieces, config.seq_len - offset - 1, config.stride);
   const Numbers best = best_windows(windows, pieces);

@@ -11,26 +11,13 @@ std::string one_line(const Json& value) {
   return json_line(value);
 }
 
-namespace {
-
-// A value for messages: its beginning, cut between characters.
-std::string shown(const Json& value) {
-  constexpr std::size_t kLongest = 80;  // bytes
-  std::string text = one_line(value);
-  if (text.size() <= kLongest) return text;
-  std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "…";
-}
-
-}  // namespace
-
 void JsonField::fail(const std::string& what) const {
   etc::fail(where_, "{}{}{}", path_, path_.empty() ? "" : ": ", what);
 }
 
 void JsonField::fail_type(const std::string& expected) const {
-  fail(fmt::format("expected {}, got {}", expected, shown(*value_)));
+  constexpr std::size_t kLongest = 80;  // bytes of the value
+  fail(fmt::format("expected {}, got {}", expected, shortened(one_line(*value_), kLongest)));
 }
 
 void JsonField::require_object() const {

@@ -29,19 +29,22 @@ std::string data_line(const char* use, const std::shared_ptr<const data::Dataset
   return fmt::format("| {} | {} | {} | `{}` |\n", use, info.split, reader->size(), info.content_sha256);
 }
 
-std::string usage(const TaskModel& model, const std::string& task) {
+// The commands that use a model. A folder without its vocabulary needs it from elsewhere for raw texts.
+std::string usage(const TaskModel& model, const std::string& task, bool has_vocabulary) {
+  const std::string vocab = has_vocabulary ? "" : " --vocab VOCABULARY";
   if (model.config->to_json().value("kind", "") == "seq2seq")
     return "```\netc translate --model . --input lines.txt --output -\n```\n";
-  std::string text = model.task->start_answer() != nullptr
-                         ? "```\netc predict --model . --input records.json --answers -\n"
-                         : "```\netc predict --model . --data dev.h5 --output predictions.json\n";
+  std::string text = "```\netc predict --model . --data dev.h5 --output predictions.json\n";
+  if (model.task->start_answer() != nullptr) {
+    text = fmt::format("```\netc predict --model . --input records.json{} --answers -\n", vocab);
+  }
   for (const TaskEntry& entry : task_entries()) {
     if (entry.name != task || entry.documents.make == nullptr) continue;
-    text += entry.documents.asks ? "etc ask --model . --document report.md --question \"…\"\n"
-                                 : "etc keyphrases --model . report.md\n";
+    text += entry.documents.asks ? fmt::format("etc ask --model .{} --document report.md --question \"…\"\n", vocab)
+                                 : fmt::format("etc keyphrases --model .{} report.md\n", vocab);
   }
   if (task_kind(task).texts_go_on) return text + "etc eval --model . --data dev.h5\n```\n";
-  return text + "etc encode --model . --text texts.jsonl --output vectors.npy\n```\n";
+  return text + fmt::format("etc encode --model . --text texts.jsonl{} --output vectors.npy\n```\n", vocab);
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ std::string model_card(const RunConfig& config, const TaskModel& model, const Ru
     text += "\n## Metrics on the evaluation data\n\n| metric | value |\n|---|---|\n";
     for (const auto& [name, value] : metrics) text += fmt::format("| {} | {:.6g} |\n", name, value);
   }
-  return text + "\n## Use\n\n" + usage(model, task);
+  return text + "\n## Use\n\n" + usage(model, task, !config.data.vocab.empty());
 }
 
 }  // namespace etc

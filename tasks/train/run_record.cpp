@@ -137,4 +137,13 @@ void RunRecord::save_as_best(const ParameterSet& parameters, const std::string& 
   save_model(best(), config_, parameters, best_files_);
 }
 
+void RunRecord::report_end(const RunProgress& progress) const {
+  if (std::filesystem::exists(best())) {
+    log::info("finished at step {}; checkpoints: {} and {}", progress.step, best().string(), last().string());
+  } else {
+    log::warn("finished at step {}; checkpoint: {}; the best one, of step {}, is no longer there", progress.step,
+              last().string(), progress.best_step);
+  }
+}
+
 }  // namespace etc

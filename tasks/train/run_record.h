@@ -66,6 +66,9 @@ class RunRecord {
   // Checkpoint `best` of a run without evaluations: the last weights.
   void save_as_best(const ParameterSet& parameters, const std::string& card);
 
+  // Logs where the checkpoints of the finished run are.
+  void report_end(const RunProgress& progress) const;
+
  private:
   RunDirectory run_;
   const Json& config_;

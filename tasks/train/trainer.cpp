@@ -27,7 +27,6 @@
 #include "etc_core/optim/schedule.h"
 #include "sparse/attention_checks.h"
 #include "tasks/first_batch.h"
-#include "tasks/registry.h"
 #include "tasks/train/agreement.h"
 #include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
@@ -202,8 +201,7 @@ TrainReport Trainer::run_steps() {
   if (record_) {
     record_->require_saved(progress_);
     if (!data_.eval) record_->save_as_best(model_.parameters, card({}));
-    log::info("finished at step {}; checkpoints: {} and {}", progress_.step, record_->best().string(),
-              record_->last().string());
+    record_->report_end(progress_);
   }
   return {progress_.step, progress_.best};
 }

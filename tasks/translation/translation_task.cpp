@@ -152,8 +152,9 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
       searched_translations(*decoder_, input.long_offsets, states.at(1).value(), keys_.bleu_beam, {});
   }
 
+  std::string no_show() const override { return "sentences are translated by `etc translate`"; }
   std::string show(const data::RecordSlice&, const data::Example&, const HeadOutput&) const override {
-    fail_usage("etc predict", "--show: sentences are translated by `etc translate`");
+    fail_usage("etc predict", "--show: {}", no_show());
   }
 
  private:

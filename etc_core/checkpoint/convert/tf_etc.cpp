@@ -17,7 +17,12 @@ struct HeadName {
   std::string_view prefix;
   const char* task;
 };
-constexpr std::array<HeadName, 10> kHeads = {{{"cls/nq/", "nq"},
+constexpr std::array<HeadName, 15> kHeads = {{{"cls/nq/", "nq"},
+                                              {"cls/squad/", "squad"},
+                                              {"cls/cpc/", "contrastive coding"},
+                                              {"bert/pooler/", "next sentence or glue"},
+                                              {"word_emb_layer_norm/", "openkp"},
+                                              {"logit_dense", "openkp"},
                                               {"cls/predictions/", "masked language model"},
                                               {"cls/seq_relationship/", "next sentence"},
                                               {"answer_type_output_", "nq or hotpotqa"},
@@ -25,8 +30,8 @@ constexpr std::array<HeadName, 10> kHeads = {{{"cls/nq/", "nq"},
                                               {"answer_span_output_", "hotpotqa"},
                                               {"answer_bio_output_", "hotpotqa"},
                                               {"global_output_layer/", "wikihop"},
-                                              {"output_weights", "wikihop or openkp"},
-                                              {"output_bias", "wikihop or openkp"}}};
+                                              {"output_weights", "wikihop or glue"},
+                                              {"output_bias", "wikihop or glue"}}};
 
 // "x/adam_m" → "x"; empty when it is no slot.
 std::string_view slot_owner(std::string_view variable) {
@@ -122,6 +127,9 @@ void report_left_out(const TensorSource& source, const Sorted& sorted, const TfE
 }  // namespace
 
 std::string head_task(std::string_view variable) {
+  // OpenKP's "3gram_conv/kernel": one of each length of phrases.
+  const std::size_t digits = std::min(variable.find_first_not_of("0123456789"), variable.size());
+  if (digits > 0 && variable.substr(digits).starts_with("gram_")) return "openkp";
   const auto found = std::find_if(kHeads.begin(), kHeads.end(),
                                   [&](const HeadName& head) { return variable.starts_with(head.prefix); });
   return found == kHeads.end() ? "" : found->task;

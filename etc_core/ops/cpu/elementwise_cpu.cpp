@@ -7,6 +7,7 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/sums.h"
 #include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
@@ -44,19 +45,6 @@ void for_ranges(std::int64_t size, Body body) {
                [&](std::int64_t task) { body(task * kTaskElements, std::min(size, (task + 1) * kTaskElements)); });
 }
 
-// Sum of x² over [first, end), in double, because squares of very different magnitude are added.
-double block_sum_of_squares(const float* x, std::int64_t first, std::int64_t end) {
-  // Eight independent sums, because the additions of a single sum would form one dependency chain.
-  constexpr int kSums = 8;
-  double sums[kSums] = {};
-  std::int64_t i = first;
-  for (; i + kSums <= end; i += kSums) {
-    for (int s = 0; s < kSums; ++s) sums[s] += static_cast<double>(x[i + s]) * x[i + s];
-  }
-  for (int s = 0; i < end; ++i, ++s) sums[s] += static_cast<double>(x[i]) * x[i];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
-
 void add(const float* a, const float* b, float* y, std::int64_t size) {
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {
     for (std::int64_t i = first; i < end; ++i) y[i] = a[i] + b[i];
@@ -90,7 +78,7 @@ double sum_of_squares(const float* x, std::int64_t size) {
   Scratch scratch;
   auto* sums = scratch.take<double>(blocks);  // [blocks] one per task, independent of the thread that runs it
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {
-    sums[first / kTaskElements] = block_sum_of_squares(x, first, end);
+    sums[first / kTaskElements] = etc::sum_of_squares(x + first, end - first);
   });
   double total = 0;  // in the order of the blocks, on one thread
   for (std::int64_t block = 0; block < blocks; ++block) total += sums[block];

@@ -35,7 +35,7 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
     const std::int64_t count = std::min(group, panels - first);
     parallel_for(count, [&](std::int64_t i) {
       const std::int64_t first_col = (first + i) * kPanelCols;
-      panel_kernel().pack({weight, layout, p.k, p.n, 0, p.k, first_col, panel_width(p.n, first + i)},
+      panel_kernel().pack({weight, layout, p.k, p.n, first_col, panel_width(p.n, first + i)},
                           packed + i * kPanelCols * p.k);
     });
     multiply_panels(p, first, count, packed);
@@ -79,9 +79,8 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
   }
   auto* panels = static_cast<float*>(packed.bytes.data());  // [panels][in, 192], the last one narrower
   parallel_for(ceil_div(packed.out, kPanelCols), [&](std::int64_t panel) {
-    panel_kernel().pack(
-        {weight, layout, packed.in, packed.out, 0, packed.in, panel * kPanelCols, panel_width(packed.out, panel)},
-        panels + panel * kPanelCols * packed.in);
+    panel_kernel().pack({weight, layout, packed.in, packed.out, panel * kPanelCols, panel_width(packed.out, panel)},
+                        panels + panel * kPanelCols * packed.in);
   });
 }
 

@@ -1,4 +1,4 @@
-// Dense layers whose operands are bf16 or int8: the counterpart of the fp32 tiles in linear_cpu.cpp.
+// Dense layers whose operands are bf16 or int8: the counterpart of the fp32 tiles in panel_product.cpp.
 #pragma once
 
 #include <cstddef>

@@ -206,7 +206,7 @@ void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* pac
   const Layout to(compute, k, from.count);
   parallel_for(to.panels, [&](std::int64_t panel) {
     const std::int64_t column = panel * kPanelCols, width = to.width(panel);
-    const PanelBlock block{from.weight, from.layout, k, from.n, 0, k, from.first + column, width};
+    const PanelBlock block{from.weight, from.layout, k, from.n, from.first + column, width};
     if (!to.int8) return to.product(panel).round_and_pack(block, packed + to.panel_at(panel));
     Scratch scratch;
     auto* operands = scratch.take<std::int8_t>(k * width);  // [k, width]

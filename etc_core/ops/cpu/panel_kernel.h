@@ -26,7 +26,7 @@ struct PanelKernel {
   std::int64_t tile_rows, fewer_rows;
   // Most tiles of a task that use one step's part of a panel before the next step's part is read.
   std::int64_t tiles_of_step;
-  // Packs the columns of W in `block` (all k rows of W) as multiply() reads them: block.k · block.cols numbers.
+  // Packs the columns of W in `block` as multiply() reads them: block.k · block.cols numbers.
   void (*pack)(const PanelBlock& block, float* panel);
   // Runs on the calling thread. The bits of a row of y depend on this row of x and y and on the panel, not on the row's
   // position or the number of rows.

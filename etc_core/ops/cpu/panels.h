@@ -17,15 +17,15 @@ inline constexpr std::int64_t kPackedBytes = 16 << 20;
 std::int64_t panel_width(std::int64_t n, std::int64_t panel);
 std::int64_t panel_group(std::int64_t k, std::int64_t n, std::int64_t bytes);
 
-// A block of W [k, n], which may be stored as [n, k].
+// Columns [first_col, first_col + cols) of W [k, n], which may be stored as [n, k].
 struct PanelBlock {
   const float* weight;
   WeightLayout layout;
   std::int64_t k, n;
-  std::int64_t first_row, rows, first_col, cols;
+  std::int64_t first_col, cols;
 };
 
-// Copies the block to a contiguous [rows, cols].
+// Copies the block to a contiguous [k, cols].
 void copy_panel(const PanelBlock& block, float* panel);
 
 }  // namespace etc::ops::cpu

@@ -136,16 +136,16 @@ void pack_strips(const PanelBlock& block, float* panel) {
       PanelBlock strip = block;
       strip.first_col += col;
       strip.cols = std::min(kStripCols, block.cols - col);
-      copy_panel(strip, panel + col * block.rows);
+      copy_panel(strip, panel + col * block.k);
     }
     return;
   }
   // Row by row, because the rows of W are contiguous.
-  for (std::int64_t i = 0; i < block.rows; ++i) {
-    const float* const from = block.weight + (block.first_row + i) * block.n + block.first_col;  // [cols]
+  for (std::int64_t i = 0; i < block.k; ++i) {
+    const float* const from = block.weight + i * block.n + block.first_col;  // [cols]
     for (std::int64_t col = 0; col < block.cols; col += kStripCols) {
       const std::int64_t cols = std::min(kStripCols, block.cols - col);
-      std::memcpy(panel + col * block.rows + i * cols, from + col, static_cast<std::size_t>(cols) * sizeof(float));
+      std::memcpy(panel + col * block.k + i * cols, from + col, static_cast<std::size_t>(cols) * sizeof(float));
     }
   }
 }

@@ -39,7 +39,7 @@ TEST_CASE("weights rounded directly in words are those rounded first and packed 
         for (const WeightLayout layout : {WeightLayout::in_out, WeightLayout::out_in}) {
           for (const std::int64_t first : {std::int64_t{0}, n / 3}) {
             CAPTURE(k, n, to.blocks, layout == WeightLayout::out_in, first);
-            const PanelBlock block{w.data(), layout, k, n, 0, k, first, n - first};
+            const PanelBlock block{w.data(), layout, k, n, first, n - first};
             const std::int64_t groups = ceil_div(n - first, to.cols()), steps = ceil_div(k, 32);
             const auto numbers = static_cast<std::size_t>(groups * steps * to.cols() * 32);
             std::vector<std::uint16_t> packed(numbers, 0xA5A5);

@@ -42,6 +42,16 @@ TEST_CASE("quantiles of bins are off by a bin at most, those of kept values not 
   }
 }
 
+TEST_CASE("quantiles of a few values far apart lie between their bins", "[analyze]") {
+  const reference::Row values = {0.1, 0.2, 1.9, 3.9};
+  Distribution bins(4, false);
+  for (const double value : values) bins.add(value);
+  for (const double q : {0.1, 0.25, 0.4, 0.5, 0.75, 0.95}) {
+    CAPTURE(q);
+    CHECK(std::abs(bins.quantile(q) - reference::quantile(values, q)) <= 4.0 / kBins);
+  }
+}
+
 TEST_CASE("the median of an even count is the mean of the middle values; equal values have no width", "[analyze]") {
   Distribution even(1, true), equal(1, false);
   for (const double value : {0.1, 0.2, 0.6, 0.9}) even.add(value);

@@ -53,11 +53,12 @@ void compare_beside(int programs) {
   std::printf("seconds beside %d programs, median and best of 9: one thread %.2f, %.2f; two %.2f, %.2f\n", programs,
               median(one), *std::min_element(one.begin(), one.end()), median(two),
               *std::min_element(two.begin(), two.end()));
-  CHECK(median(two) <= 1.1 * median(one));
+  // Loose, because the load of the machine itself changes; threads that spin make it 10 to 25.
+  CHECK(median(two) <= 3 * median(one));
 }
 
 // With OpenMP's own spin-waiting threads two threads take 10 to 25 times as long as one.
-TEST_CASE("two threads are not slower than one on a busy machine", "[tasks][slow]") {
+TEST_CASE("two threads do not take many times as long as one on a busy machine", "[tasks][slow]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   if (etc::usable_processors() < 2) return etc::test::skip("two threads need two processors");
   SECTION("whose processors all have other work") {

@@ -12,17 +12,6 @@ using namespace etc::test;
 
 constexpr double kMegabyte = 1e6;
 
-// The megabytes in a line of standard error: "<what> 61.3 MB: …".
-double told(const std::string& text, const std::string& what) {
-  const std::size_t at = text.find(what + " ");
-  REQUIRE(at != std::string::npos);
-  std::istringstream words(text.substr(at + what.size()));
-  double number = 0;
-  std::string unit;
-  words >> number >> unit;
-  return unit.starts_with("GB") ? 1000 * number : number;
-}
-
 // A model so wide that the 64 examples of 30 tokens that are read at once take far more memory than one of them.
 struct LimitScene : Place {
   fs::path model = folder / "run/best", data = folder / "many.h5";
@@ -57,14 +46,15 @@ TEST_CASE("a memory limit of eval, predict and encode changes the memory and no 
     CHECK(has(none.err, "etc " + command + ": the memory limit of 5.0 MB is too low for this model: "));
     CHECK(!fs::exists(output));
 
-    const double whole_takes = told(whole.err, "peak memory"), one_takes = told(none.err, "tokens, takes");
+    const double whole_takes = megabytes_told(whole.err, "peak memory"),
+                 one_takes = megabytes_told(none.err, "tokens, takes");
     const double limit = one_takes + 3;
     REQUIRE(whole_takes > limit + 5);
     const Result small = scene.limited(words, std::to_string(static_cast<long long>(limit * kMegabyte)));
     INFO(whole.err << small.err);
     REQUIRE(small.code == 0);
     CHECK(has(small.err, "memory limit "));
-    CHECK(told(small.err, "peak memory") <= limit);
+    CHECK(megabytes_told(small.err, "peak memory") <= limit);
     CHECK(small.out == whole.out);
     CHECK(etc::read_file(output) == expected);
     fs::remove(output);
@@ -114,7 +104,8 @@ TEST_CASE("training takes the memory that it said it would, as a process", "[tas
         "many.h5", "8"));
     INFO(result.err);
     REQUIRE(result.code == 0);
-    const double expected = told(result.err, "expected peak memory"), measured = told(result.err, "info: peak memory");
+    const double expected = megabytes_told(result.err, "expected peak memory"),
+                 measured = megabytes_told(result.err, "info: peak memory");
     std::printf("%s wide, %s threads: expected %.1f MB, took %.1f MB\n", each.width.c_str(), each.threads.c_str(),
                 expected, measured);
     // Memory kept in a thread's scratch stack (ops/cpu/scratch.h) depends on the tasks it happened to process.

@@ -22,7 +22,7 @@ TEST_CASE("an option that cannot be meant is told with what is expected and what
       {{"prepare", "--max-rejects", "-1"}, "etc prepare: --max-rejects: expected a whole number of at least 0, got -1"},
       {{"predict", "--n-best", "0"}, "etc predict: --n-best: expected a whole number of at least 1, got 0"},
       {{"benchmark", "--lengths", "512", "0"},
-       "etc benchmark: --lengths: expected a whole number of at least 1, got 0"},
+       "etc benchmark: --lengths: expected a whole number from 1 to 67108864, got 0"},
       {{"eval", "--device", "cud"}, "etc eval: --device: expected cpu, cuda or auto, got cud (did you mean cuda?)"},
       {{"eval", "--deterministic", "no"}, "etc eval: --deterministic: expected run or strict, got no"},
       {{"eval", "--compute", "fp8"}, "etc eval: --compute: expected auto, fp32, bf16 or int8, got fp8"},
@@ -49,6 +49,11 @@ TEST_CASE("an option that cannot be meant is told with what is expected and what
       {{"sample", "lm", "--output", ""}, "etc sample: --output: expected a value, got an empty one"},
       {{"train", "--steps", "5", "glue", "--output", "z"},
        "etc train: unexpected argument glue: a task comes first (etc train glue …)"},
+      {{"--threads", "1", "eval"}, "etc: unknown option --threads: options follow the command (etc eval …)"},
+      {{"train", "nq", "--task", "glue"}, "etc train: --task: expected one value, got nq glue (is it given twice?)"},
+      {{"eval", "--data", "--threads", "1"}, "etc eval: --data: expected a value, got the option --threads"},
+      {{"benchmark", "--lengths", "99999999999"},
+       "etc benchmark: --lengths: expected a whole number from 1 to 67108864"},
       {{"prepare"}, "etc prepare: --task is required"},
       {{}, "etc: expected a command: sample, prepare, train, eval"}};
   for (const auto& [words, message] : cases) {

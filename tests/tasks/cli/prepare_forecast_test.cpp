@@ -1,7 +1,6 @@
 // The figures of `etc prepare --forecast` compared with a real preparation.
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 
 #include "etc_core/base/files.h"
 #include "tasks/prepare/forecast.h"
@@ -61,17 +60,6 @@ void check_near(double found, double expected, double share) {
   CAPTURE(found, expected);
   CHECK(found >= expected * (1 - share));
   CHECK(found <= expected * (1 + share));
-}
-
-// The number after `before`, in megabytes if a unit follows.
-double megabytes(const std::string& text, const std::string& before) {
-  const std::size_t at = text.find(before);
-  REQUIRE(at != std::string::npos);
-  std::istringstream words(text.substr(at + before.size()));
-  double number = 0;
-  std::string unit;
-  words >> number >> unit;
-  return unit.starts_with("GB") ? 1000 * number : unit.starts_with("KB") ? number / 1000 : number;
 }
 
 }  // namespace
@@ -202,7 +190,8 @@ TEST_CASE("preparing takes the memory that was forecast, and the forecast writes
   words.insert(words.end(), {"--output", sampled.path("out.h5")});
   const Result taken = sampled.try_run(words);
   REQUIRE(taken.code == 0);
-  check_near(megabytes(taken.err, "peak memory "), megabytes(expected.out, "expected peak memory "), 0.15);
+  check_near(test::megabytes_told(taken.err, "peak memory"), test::megabytes_told(expected.out, "expected peak memory"),
+             0.15);
   CHECK(taken.out.find("\nexamples: 200\n") != std::string::npos);
   CHECK(expected.out.find("output 200 examples, ") != std::string::npos);
 

@@ -29,7 +29,9 @@ TEST_CASE("options that say nothing beside others are refused by name", "[cli]")
   refused(joined(preparing, {"--forecast", "--report", file}), "--forecast writes nothing: leave --report out");
   refused(joined(preparing, {"--output", file, "--strict", "--max-rejects", "3"}),
           "--max-rejects goes without --strict");
-  refused(place.training({"--steps", "3", "--grid", "epochs=1,2"}), "with --steps the epochs say nothing");
+  refused(
+      place.training({"--steps", "3", "--grid", "epochs=1,2"}),
+      "--epochs: with steps=3 the epochs say nothing: expected --steps N, or --steps 0 beside them (setting epochs=1");
   refused(place.training({"--grad-checkpointing-period", "-1"}),
           "model.grad_checkpointing_period: expected an integer of at least 0, got -1");
   place.train();

@@ -133,6 +133,40 @@ TEST_CASE("the columns of a row follow from the header's names", "[glue]") {
   CHECK(ax.rows[0].id == "7");
 }
 
+TEST_CASE("a record of a request names its texts as the columns do, and is prepared as a row", "[glue]") {
+  const auto prepared = [](const GluePreparation& preparation, const char* json) {
+    data::RecordSlice slice;
+    slice.text = preparation.text_of_json(json, "record 1");
+    slice.stands_alone = true;
+    const prepare::Converted converted = preparation.convert_record(slice);
+    CAPTURE(json);
+    REQUIRE(converted.faults.rows().empty());
+    return std::get<std::vector<std::int64_t>>(converted.examples.at(0).at("token_ids"));
+  };
+  const auto one = preparation_of(DataSet::cola, Layout::tsv, false),
+             two = preparation_of(DataSet::rte, Layout::tsv, false);
+  const auto raw = preparation_of(DataSet::stsb, Layout::csv, false);
+  const auto a_b = prepared(*one, R"({"sentence": "a b"})");
+  CHECK(a_b.size() == 4);
+  CHECK(prepared(*one, R"({"id": "x", "sentence": "a\t\nb", "label": 7})") == a_b);
+  const auto pair = prepared(*two, R"({"sentence1": "a b", "sentence2": "c"})");
+  CHECK(pair.size() == 6);
+  CHECK(prepared(*raw, R"({"sentence1": "a b", "sentence2": "c"})") == pair);
+  CHECK(prepared(*raw, R"({"sentence1": "a, \"b\"", "sentence2": "c"})").size() > pair.size());
+  const auto refused = [](const GluePreparation& preparation, const char* json, const char* message) {
+    CHECK_THROWS_WITH(preparation.text_of_json(json, "record 1"), Catch::Contains(message));
+  };
+  refused(*one, "{}", "record 1: expected an object with the texts of cola, {\"sentence\": …}, got {}");
+  refused(*two, R"({"sentence1": "a"})", "{\"sentence1\": …, \"sentence2\": …}");
+  refused(*two, R"({"sentence1": "a", "sentence2": 1})", "record 1: sentence2: expected a string, got 1");
+  refused(*one, "\"text\"", "expected an object");
+  refused(*one, "{", "record 1");
+
+  data::RecordSlice other;  // a header of another data set
+  other.text = "index\tquestion\n0\ta";
+  CHECK(one->convert_record(other).faults.rejected());
+}
+
 TEST_CASE("a missing or unexpected header is shown", "[glue]") {
   CHECK(read("0\ta\tb\tentailment\n", form_of(DataSet::rte)).faults ==
         Words{"header_unexpected: byte 0, line 1, column 1: expected a header with the columns sentence1, sentence2, "

@@ -8,10 +8,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "tests/support/catch.h"
 
 namespace etc::test {
 
@@ -97,6 +99,17 @@ Result run_program(const std::vector<std::string>& arguments, const std::filesys
   Child child(command, output);
   const int code = child.wait();
   return {code, read_file(output.string() + ".out"), read_file(output.string() + ".err"), child.peak_bytes()};
+}
+
+double megabytes_told(const std::string& text, const std::string& what) {
+  const std::size_t at = text.find(what + " ");
+  INFO(text);
+  REQUIRE(at != std::string::npos);
+  std::istringstream words(text.substr(at + what.size()));
+  double number = 0;
+  std::string unit;
+  words >> number >> unit;
+  return unit.starts_with("GB") ? 1000 * number : unit.starts_with("KB") ? number / 1000 : number;
 }
 
 }  // namespace etc::test

@@ -33,8 +33,10 @@ class Child : NotCopied {
   pid_t pid() const { return pid_; }  // while it runs
   bool catches(int signal) const;     // whether it has installed a handler for the signal
   void send(int signal);
-  int wait();                                              // exit code; 128 + signal when it was killed
-  std::int64_t peak_bytes() const { return peak_bytes_; }  // peak RSS; known after its end
+  int wait();  // exit code; 128 + signal when it was killed
+  // Peak RSS, known after its end. At least that of this process when it started the child (getrusage), so a test with
+  // large arrays of its own takes what the program says (megabytes_told).
+  std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
   void end(int options);  // waits with the options of waitpid
@@ -53,5 +55,8 @@ struct Result {
 // Runs the program with these arguments to its end.
 Result run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
                    const std::string& standard_input = "");
+
+// The megabytes behind `what` in a text of the program: "<what> 61.3 MB: …". The test fails if it is not there.
+double megabytes_told(const std::string& text, const std::string& what);
 
 }  // namespace etc::test

@@ -152,4 +152,41 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   CHECK(has(none.err, "raw records need --vocab"));
 }
 
+TEST_CASE("shown are the first records of all files, and those without a prediction are named", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const etc::Json records = etc::read_json_file(scene.raw);
+  const auto file = [&](const char* name, const std::string& bytes) {
+    etc::write_file_atomically(scene.folder / name, bytes);
+    return (scene.folder / name).string();
+  };
+  etc::Json without = records[1];
+  without.erase("candidates");
+  const std::string one = file("one.json", etc::json_line(etc::Json::array({records[0]})));
+  const std::string bad = file("bad.json", etc::json_line(etc::Json::array({without, records[2]})));
+  const std::string cut = file("cut.json", etc::json_line(records).substr(0, 100));
+  const auto show = [&](const Words& inputs, const std::string& number) {
+    return scene.run(etc::test::joined(
+        {"predict", "--model", scene.model, "--vocab", scene.vocab, "--show", number, "--input"}, inputs));
+  };
+  const auto shown = [](const Result& result) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = result.out.find("<- chosen", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const Result all = show({one, scene.raw}, "3");
+  CHECK(all.code == 0);
+  CHECK(shown(all) == 3);
+  const Result partly = show({one, bad}, "3");
+  CHECK(partly.code == 1);
+  CHECK(shown(partly) == 2);
+  CHECK(has(partly.err, "bad.json: record 0 "));
+  CHECK(has(partly.err, "1 records have no prediction"));
+  const Result broken = show({one, cut}, "3");
+  CHECK(broken.code == 1);
+  CHECK(has(broken.err, "cut.json: json_syntax: "));
+  CHECK(show({one, scene.folder / "missing.json"}, "3").code == 1);
+  CHECK(show({one, "-"}, "1").code == 2);
+}
+
 }  // namespace

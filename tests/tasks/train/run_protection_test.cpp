@@ -46,6 +46,37 @@ TEST_CASE("of the weights that are kept the run's own oldest ones go, whatever e
   CHECK(etc::read_file(kept / "step_0_notes/n.txt") == "mine");
 }
 
+TEST_CASE("a resumed run says what it does not have, and refuses epochs beside steps", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const fs::path run = place.folder / "run";
+  place.train({"--eval-data", place.folder / "train.h5"});
+  const std::string card = etc::read_file(run / "best/README.md");
+  CHECK(has(card, "etc predict --model . --input records.json --vocab VOCABULARY --answers -"));
+  CHECK(has(card, "etc encode --model . --text texts.jsonl --vocab VOCABULARY --output vectors.npy"));
+
+  const Result model = place.run({"train", "--resume", run / "best"});
+  CHECK(model.code == 2);
+  fs::copy(run / "best", place.folder / "model");
+  const Result alone = place.run({"train", "--resume", place.folder / "model"});
+  CHECK(alone.code == 1);
+  CHECK(has(alone.err, "there is no run to resume: expected the folder of a run, got a model"));
+
+  const Result epochs = place.run({"train", "--resume", run, "--epochs", "30"});
+  CHECK(epochs.code == 2);
+  CHECK(has(epochs.err, "--epochs: with steps=2 the epochs say nothing: expected --steps N, or --steps 0 beside them"));
+  const Result by_epochs = place.run({"train", "--resume", run, "--epochs", "1", "--steps", "0"});
+  INFO(by_epochs.err);
+  CHECK(by_epochs.code == 0);
+  CHECK(has(by_epochs.err, "finished at step 5; checkpoints: "));
+
+  fs::remove_all(run / "best");
+  const Result lost = place.run({"train", "--resume", run});
+  CHECK(lost.code == 0);
+  CHECK(has(lost.err, "is no longer there"));
+  CHECK_FALSE(has(lost.err, "run/best"));
+}
+
 TEST_CASE("no command that reads a run writes over its files", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Place place;

@@ -1,7 +1,6 @@
 // Memory of translating: forecasts against what processes take, and limits that change no translation.
 #include <algorithm>
 #include <cstdio>
-#include <sstream>
 
 #include "etc_core/base/files.h"
 #include "tests/tasks/command_scene.h"
@@ -12,17 +11,6 @@ namespace {
 using Scene = test::CommandScene;
 using Catch::Contains;
 using test::Words;
-
-// The megabytes after `what` in a text: "what 61.3 MB: …".
-double told(const std::string& text, const std::string& what) {
-  const std::size_t at = text.find(what + " ");
-  REQUIRE(at != std::string::npos);
-  std::istringstream words(text.substr(at + what.size()));
-  double number = 0;
-  std::string unit;
-  words >> number >> unit;
-  return unit.starts_with("GB") ? 1000 * number : number;
-}
 
 // A run of one step on generated pairs: a model that has learned nothing and seldom ends a translation.
 struct Trained : Scene {
@@ -81,12 +69,12 @@ TEST_CASE("translating takes the memory that was forecast, and with a limit less
     words.insert(words.end(), {"--forecast"});
     const test::Result forecast = scene.translate(words);
     REQUIRE(forecast.code == 0);
-    const double expected = told(forecast.out, "may be:");
+    const double expected = test::megabytes_told(forecast.out, "may be:");
     words = more;
     words.insert(words.end(), {"--output", scene.path("whole.target")});
     const test::Result whole = scene.translate(words);
     REQUIRE(whole.code == 0);
-    const double taken = told(whole.err, "peak memory");
+    const double taken = test::megabytes_told(whole.err, "peak memory");
     std::printf("translate: expected %.1f MB, took %.1f MB\n", expected, taken);
     CHECK(taken < expected + 2);
     CHECK(taken > 0.8 * expected - 10);
@@ -99,7 +87,7 @@ TEST_CASE("translating takes the memory that was forecast, and with a limit less
     INFO(limited.err);
     REQUIRE(limited.code == 0);
     CHECK_THAT(limited.err, Contains("tokens are searched together, of 2048"));
-    CHECK(told(limited.err, "info: peak memory") <= limit);
+    CHECK(test::megabytes_told(limited.err, "info: peak memory") <= limit);
     CHECK(read_file(scene.path("limited.target")) == read_file(scene.path("whole.target")));
   }
 }
@@ -145,8 +133,8 @@ TEST_CASE("translations that do not fit together are made in parts, and lines th
     words.insert(words.end(), more.begin(), more.end());
     return scene.try_run(words);
   };
-  const double few = told(translate("many.source", {"--forecast", "--window", "100"}).out, "may be:");
-  const double all = told(translate("many.source", {"--forecast"}).out, "may be:");
+  const double few = test::megabytes_told(translate("many.source", {"--forecast", "--window", "100"}).out, "may be:");
+  const double all = test::megabytes_told(translate("many.source", {"--forecast"}).out, "may be:");
   REQUIRE(all > few + 4);
   REQUIRE(translate("many.source", {"--output", scene.path("whole")}).code == 0);
   const auto bytes = [](double megabytes) { return std::to_string(static_cast<long long>(megabytes * 1e6)); };
@@ -155,10 +143,11 @@ TEST_CASE("translations that do not fit together are made in parts, and lines th
   INFO(parts.err);
   REQUIRE(parts.code == 0);
   CHECK_THAT(parts.err, Contains("lines are translated at a time, of " + all_lines + " that are read"));
-  CHECK(told(parts.err, "info: peak memory") <= (few + all) / 2);
+  CHECK(test::megabytes_told(parts.err, "info: peak memory") <= (few + all) / 2);
   CHECK(read_file(scene.path("parts")) == read_file(scene.path("whole")));
 
-  const double model = told(translate("many.source", {"--output", "none", "--memory-limit", "5MB"}).err, "which takes");
+  const double model =
+      test::megabytes_told(translate("many.source", {"--output", "none", "--memory-limit", "5MB"}).err, "which takes");
   std::string large;
   for (int i = 0; i < 300; ++i) large += std::string(40'000, 'x') + "\n";
   write_file_atomically(scene.path("large.source"), large);
@@ -179,7 +168,8 @@ TEST_CASE("training that watches BLEU takes the memory that it said it would", "
     Words model = kModel;
     model.insert(model.end(), {"--bleu-beam", beam});
     const Trained scene(model);
-    const double expected = told(scene.log, "expected peak memory"), taken = told(scene.log, "info: peak memory");
+    const double expected = test::megabytes_told(scene.log, "expected peak memory"),
+                 taken = test::megabytes_told(scene.log, "info: peak memory");
     std::printf("beam %s: expected %.1f MB, took %.1f MB\n", beam.c_str(), expected, taken);
     CHECK(taken < 1.1 * expected + 3);
     CHECK(taken > 0.8 * expected - 10);

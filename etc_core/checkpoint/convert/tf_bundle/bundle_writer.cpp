@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "etc_core/base/crc32c.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_proto.h"
