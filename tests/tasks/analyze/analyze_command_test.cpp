@@ -323,6 +323,15 @@ TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[ana
             "--groups: expected query groups of all, cls, question, candidate, sentence_globals, "
             "paragraph_globals, got titles"));
   CHECK(!fs::exists(scene.output));
+  const Result none = scene.analyze({"--groups", "cls"});
+  INFO(none.err);
+  REQUIRE(none.code == 0);
+  CHECK(has(none.out, "below: queries of group cls\n"));
+  CHECK(has(none.out, "group cls: the data have no such query"));
+  const etc::Json of_none = etc::read_json_file(scene.output / "summary.json").at("models").at(0).at("operators").at(0);
+  CHECK(of_none.at("rank_correlation_of_layer_and_median_entropy").is_null());
+  CHECK(of_none.at("first_layer_probability_by_distance").at("within_10").is_null());
+  fs::remove_all(scene.output);
   const Result one_layer = scene.analyze({"--examples", "50"});
   INFO(one_layer.err);
   REQUIRE(one_layer.code == 0);
@@ -398,6 +407,14 @@ TEST_CASE("a document's page holds its tokens and whom they attend to, and needs
   // Per query and head four keys of five bytes each, in base64.
   CHECK(page.at("layers").at(0).at("keys").get<std::string>().size() == (queries * 2 * 4 * 5 + 2) / 3 * 4);
   CHECK(has(scene.run(scene.document({"--vocab", vocab})).err, "exists already (--overwrite replaces it)"));
+  CHECK(scene.run(scene.document({"--vocab", vocab, "--overwrite"})).code == 0);
+  const std::string other = scene.folder / "other.html";
+  etc::write_file_atomically(other, "<html>mine</html>");
+  const Result kept = scene.run({"analyze", "--model", scene.model, "--data", scene.data, "--output", other,
+                                 "--document", "1", "--vocab", vocab, "--overwrite"});
+  CHECK(kept.code == 2);
+  CHECK(has(kept.err, "--overwrite replaces an earlier page, and this file is none"));
+  CHECK(etc::read_file(other) == "<html>mine</html>");
   const Result beyond = scene.run({"analyze", "--model", scene.model, "--data", scene.data, "--output",
                                    scene.folder / "b.html", "--document", "100", "--vocab", vocab});
   CHECK(beyond.code == 2);

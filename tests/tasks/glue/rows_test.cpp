@@ -162,6 +162,14 @@ TEST_CASE("a record of a request names its texts as the columns do, and is prepa
   refused(*one, "\"text\"", "expected an object");
   refused(*one, "{", "record 1");
 
+  data::RecordSlice longer;  // seq_len is 8
+  longer.text = one->text_of_json(R"({"sentence": "a b c a b c a"})", "record 1");
+  const prepare::Converted cut = one->convert_record(longer);
+  CHECK(cut.faults.rows().empty());
+  REQUIRE(cut.faults.quiet_rows().size() == 1);
+  CHECK(cut.faults.quiet_rows()[0].code == "truncated");
+  CHECK_THAT(cut.faults.quiet_rows()[0].message, Catch::Contains("7 pieces, 6 are kept"));
+
   data::RecordSlice other;  // a header of another data set
   other.text = "index\tquestion\n0\ta";
   CHECK(one->convert_record(other).faults.rejected());

@@ -121,6 +121,20 @@ TEST_CASE("an empty question leaves CLS and SEP", "[squad]") {
   CHECK(list(converted_question(question).examples.at(0), "token_ids") == Numbers{2, 3, 7, 8, 3});
 }
 
+TEST_CASE("a question that is cut is a fault to be listed on request", "[squad]") {
+  Json question = small_question("a b", "b", 2);
+  question["question"]["question"] = "a b a";
+  PrepareConfig config = small_squad_config();
+  config.question_len = 2;
+  const auto converted = converted_question(question, config);
+  CHECK(converted.faults.rows().empty());
+  REQUIRE(converted.faults.quiet_rows().size() == 1);
+  CHECK(converted.faults.quiet_rows()[0].code == "question_truncated");
+  CHECK(converted.faults.quiet_rows()[0].message == "3 pieces, 2 are kept");
+  config.question_len = 3;
+  CHECK(converted_question(question, config).faults.quiet_rows().empty());
+}
+
 TEST_CASE("members that are missing or of another type are named", "[squad]") {
   using Words = std::vector<std::string>;
   CHECK(faults(Json{{"title", "t"}}) == Words{"reject missing_field context", "reject missing_field question"});

@@ -316,14 +316,14 @@ TEST_CASE("benchmark measures dense encoders, and their memory is what it foreca
   const std::string fields = R"("hidden_size": 64, "num_hidden_layers": 12, "num_attention_heads": 2,
     "intermediate_size": 512, "max_absolute_position_embeddings": 1024, "vocab_size": 512)";
   write_file_atomically(scene.path("c.json"), R"({"model": {"kind": "dense", )" + fields + "}}");
-  for (const auto& [mode, lengths] : {std::pair("infer", "256,512"), std::pair("train", "128,256")}) {
+  for (const auto& [mode, lengths] : {std::pair("infer", "512"), std::pair("train", "256")}) {
     CAPTURE(mode);
     const Words words = {"benchmark",  "--config", scene.path("c.json"), "--lengths", lengths,     "--mode", mode,
                          "--residual", "off,sum",  "--repeats",          "1",         "--threads", "1"};
     const auto expected = buffers_of_points(scene.run(joined(words, {"--forecast"})), 4);
     const auto measured = buffers_of_points(scene.run(joined(words, {"--output", scene.path(mode)})), 7);
-    REQUIRE(expected.size() == 4);
-    REQUIRE(measured.size() == 4);
+    REQUIRE(expected.size() == 2);
+    REQUIRE(measured.size() == 2);
     for (const auto& [point, megabytes] : expected) {
       CAPTURE(point, megabytes, measured.at(point));
       CHECK(measured.at(point) / megabytes > 0.85);  // as for a run (forecast_test.cpp)

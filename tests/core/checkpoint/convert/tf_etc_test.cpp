@@ -260,3 +260,21 @@ TEST_CASE("an optimiser slot of another shape than its variable is refused", "[c
   REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_etc_config(), parameters, {false, true}),
                       Contains(gamma + "/adam_m: expected [8] as its variable, got F32 [1]"));
 }
+
+TEST_CASE("the heads of every task are known by the names of their variables", "[convert]") {
+  const std::vector<std::pair<const char*, const char*>> names = {{"cls/nq/output_bias", "nq"},
+                                                                  {"cls/squad/output_weights", "squad"},
+                                                                  {"cls/cpc/projection/kernel", "contrastive coding"},
+                                                                  {"bert/pooler/dense/kernel", "next sentence or glue"},
+                                                                  {"output_bias", "wikihop or glue"},
+                                                                  {"word_emb_layer_norm/gamma", "openkp"},
+                                                                  {"12gram_conv/kernel", "openkp"},
+                                                                  {"logit_dense4/kernel", "openkp"},
+                                                                  {"gram_conv/kernel", ""},
+                                                                  {"12", ""},
+                                                                  {"dense/kernel", ""}};
+  for (const auto& [name, task] : names) {
+    CAPTURE(name);
+    CHECK(head_task(name) == task);
+  }
+}
