@@ -78,9 +78,10 @@ struct AttentionBackward {
 //   Offsets of the examples, radius and labels are part of `tiles`, built once per batch.
 // Memory: rows, tables, scores, lse, gradients and scratch are on the device; tiles and sample_ordinals on the host.
 //   Labels are listed in the tiles or computed from the pair's distance (distance_labels.h).
-// Rules: a query with no visible key gives out = 0, lse = -inf and no gradient. At masked pairs scores hold any value. |s| or |C| above kScoreLimit, or s not a number, at a visible pair of a type that carries scores is an
-//   Error. D >= 1. The same bits for any thread count and any batch neighbours: work is divided at fixed positions,
-//   counted from the example's first token.
+// Rules: a query with no visible key gives out = 0, lse = -inf and no gradient. At masked pairs scores hold any value.
+//   |s| or |C| above kScoreLimit, or s not a number, at a visible pair of a type that carries scores is an Error.
+//   D >= 1. The same bits for any thread count and any batch neighbours: work is divided at fixed positions, counted
+//   from the example's first token.
 // Cost: O(N*D*(visible pairs + queries*R)) time; in columns with several labels rel_k and w cost about 4 and 8 times as
 //   much as q·k. Memory: lse and scratch. Scratch on the CPU holds, per thread, one task's keys and values and the
 //   logits of 16 queries; with Partition::keys also one partial output row per query and key split. Nothing has size

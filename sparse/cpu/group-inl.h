@@ -1,4 +1,4 @@
-// One group of kGroup queries against the keys of a task: the arithmetic of both divisions of work, forward and backward.
+// One group of kGroup queries against the keys of a task, forward and backward: the arithmetic of both divisions of work.
 //
 // All arrays whose last dimension is kGroup consist of columns: one cache line per key (or label), one lane per query.
 // Forward, a group of 16 queries against n keys:

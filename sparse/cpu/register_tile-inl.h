@@ -143,10 +143,10 @@ struct WeightedRows {
   }
 };
 
-// With vectors of fewer than 16 lanes and more than this many keys, weighted_sum uses tiles of 6, 5 and 5 queries: three passes over the
-// weights and a part of the values, which then exceed the first-level cache, instead of four. The tile alone, GFLOP/s on
-// AMD EPYC (family 25, AVX2), four queries and six: 432 keys 83 and 98, 200 keys 91 and 101, 32 keys 100 and 89; if
-// another thread shares the core, 432 keys 71 and 87.
+// With vectors of fewer than 16 lanes and more than this many keys, weighted_sum uses tiles of 6, 5 and 5 queries: three
+// passes over the weights and a part of the values, which then exceed the first-level cache, instead of four. The tile
+// alone, GFLOP/s on AMD EPYC (family 25, AVX2), four queries and six: 432 keys 83 and 98, 200 keys 91 and 101, 32 keys
+// 100 and 89; if another thread shares the core, 432 keys 71 and 87.
 inline constexpr std::int64_t kFewKeys = 64;
 
 HWY_INLINE void weighted_sum_of_many(const WeightedRows& rows, const std::uint16_t* visible, std::int64_t keys) {

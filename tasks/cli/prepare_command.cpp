@@ -183,6 +183,7 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
 // `--learn-vocab`: learns a vocabulary from the inputs' texts; any task with such texts can read them.
 void learn_vocabulary(PrepareOptions& options) {
   if (!options.vocab.empty()) fail_usage("etc prepare", "--learn-vocab writes a vocabulary: expected no --vocab");
+  if (!options.run.split.empty()) fail_usage("etc prepare", "--learn-vocab writes a vocabulary: expected no --split");
   const std::string task = options.task.empty() ? "pretrain" : options.task;
   const prepare::PreparationKind& kind = preparation_kind(task);
   take_inputs(options, task, kind);

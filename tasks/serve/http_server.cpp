@@ -226,8 +226,11 @@ struct HttpServer::Impl final : httplib::Server {
     now.request.left = [connection = now.connection] { return connection->left(); };
     if (lower(request.get_header_value("Connection")) == "close") now.closed = true;
     std::optional<HttpAnswer> refusal;
+    const std::string encoding = lower(request.get_header_value("Content-Encoding"));
     if (const char* const wrong = wrong_framing(request)) {
       refusal = error_answer(400, wrong);
+    } else if (!encoding.empty() && encoding != "identity" && encoding != "gzip" && encoding != "deflate") {
+      refusal = error_answer(415, fmt::format("Content-Encoding: expected gzip, deflate or none, got {}", encoding));
     } else if (request.is_multipart_form_data()) {
       refusal = error_answer(415, "Content-Type: expected application/json or application/x-ndjson, got a form");
     } else if (now.request.length && *now.request.length > static_cast<std::uint64_t>(limits.body_bytes)) {

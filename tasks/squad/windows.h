@@ -39,7 +39,8 @@ bool find_target(const Record& record, const text::OffsetText& context, const da
 
 // The windows as examples of the schema, without record_index:
 //   CLS, question pieces, SEP (segment 0), pieces of the window, SEP (segment 1)
-// A question that is cut is a quiet fault. target: null if the data are not for training; a window that does not contain the whole answer has position 0 twice.
+// A question that is cut is a quiet fault. target: null if the data are not for training; a window that does not contain
+// the whole answer has position 0 twice.
 std::vector<data::Example> window_examples(const Record& record, const text::OffsetText& context,
                                            const data::Tokenizer& tokenizer, const PrepareConfig& config,
                                            const Target* target, prepare::FaultList& faults);

@@ -1,8 +1,8 @@
 // Tiles of the forward product and of dx: their shapes and their order.
 //
-// A tile is a number of rows by a panel of 192 columns. Its inner dimension is summed in steps of equal depth (the last one may be shorter), in order;
-// the depth depends on the size of W only. The bits of a row depend neither on its position nor on its neighbours
-// (panel_kernel.h).
+// A tile is a number of rows by a panel of 192 columns. Its inner dimension is summed in steps of equal depth (the last
+// one may be shorter), in order; the depth depends on the size of W only. The bits of a row depend neither on its
+// position nor on its neighbours (panel_kernel.h).
 #include "etc_core/ops/cpu/panel_product.h"
 
 #include <algorithm>

@@ -78,6 +78,7 @@ TEST_CASE("learning a vocabulary needs room for the characters, texts, and no vo
     CHECK_FALSE(std::filesystem::exists(out));
   };
   refused({"--input", train, "--vocab", place.path("sample/vocab.txt")}, "expected no --vocab");
+  refused({"--input", train, "--split", "train"}, "expected no --split");
   refused({"--input", train, "--task", "nq"}, "task nq has no texts to learn from");
   refused({"--input", place.path("none.txt")}, "no such file");
   refused({}, "--input is required");

@@ -186,6 +186,7 @@ TEST_CASE("a request whose end is not told once and clearly is refused at once",
     return client.read_one();
   };
   CHECK(refused("", "\r\nbody").status == 411);
+  CHECK(refused("Content-Encoding: zstd\r\nContent-Length: 4\r\n", "\r\nbody").status == 415);
   const HttpReply blank = refused("Content-Length : 4\r\n", "\r\nbody");
   CHECK(blank.status == 400);
   CHECK_THAT(blank.body, Catch::Contains("names without blanks"));
