@@ -189,15 +189,19 @@ void RawPredictor::answer_waiting(const std::vector<ExampleRange>& groups, bool 
   }
 }
 
-std::string log_faults(const std::string& where, std::int64_t record, const prepare::Converted& converted) {
-  std::string all;
+std::string faults_text(const prepare::Converted& converted) {
+  std::string text;
   for (const data::Fault& fault : converted.faults.rows()) {
     if (fault.severity == data::Severity::warn) continue;
-    const std::string text = fmt::format("{} {}: {}", fault.field, fault.code, fault.message);
-    log::warn("{}: record {} {}: {}", where, record, converted.id, text);
-    all += (all.empty() ? "" : "; ") + text;
+    text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", fault.field, fault.code, fault.message);
   }
-  return all;
+  return text;
+}
+
+std::string log_faults(const std::string& where, std::int64_t record, const prepare::Converted& converted) {
+  std::string text = faults_text(converted);
+  if (!text.empty()) log::warn("{}: record {} {}: {}", where, record, converted.id, text);
+  return text;
 }
 
 std::int64_t bytes_of_reading(const std::vector<std::string>& inputs) {

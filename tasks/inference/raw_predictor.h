@@ -84,7 +84,9 @@ class RawPredictor {
   std::int64_t done_ = 0, refused_ = 0;
 };
 
-// Logs the faults of a record for which it has no prediction; returns them as one line.
+// The faults of a record for which it has no prediction, in one line; "": none.
+std::string faults_text(const prepare::Converted& converted);
+// Logs that text, if there is one, and returns it.
 std::string log_faults(const std::string& where, std::int64_t record, const prepare::Converted& converted);
 
 // The memory for reading and preparing raw records: two windows of the file as text, values and examples

@@ -4,6 +4,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/inference/document_model.h"
+#include "tasks/inference/raw_predictor.h"
 #include "tasks/inference/raw_preparation.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -50,12 +51,7 @@ std::vector<data::LoadedExample> RecordModel::prepare_text(std::string text, con
   slice.text.reserve(slice.text.size() + data::kTextPadding);
   slice.stands_alone = true;
   prepare::Converted converted = preparation_->convert_record(slice);
-  std::string faults;
-  for (const data::Fault& fault : converted.faults.rows()) {
-    if (fault.severity != data::Severity::warn)
-      faults += fmt::format("{}{} {}: {}", faults.empty() ? "" : "; ", fault.field, fault.code, fault.message);
-  }
-  if (converted.faults.rejected() || converted.faults.dropped()) fail(where_, "{}: {}", what, faults);
+  if (converted.faults.rejected() || converted.faults.dropped()) fail(where_, "{}: {}", what, faults_text(converted));
   if (converted.examples.empty()) fail(where_, "{}: there is no text to read", what);
   std::vector<data::LoadedExample> examples;
   for (data::Example& example : converted.examples) examples.push_back({0, std::ssize(examples), std::move(example)});
