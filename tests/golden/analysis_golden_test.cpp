@@ -114,7 +114,10 @@ struct EtcSizes {
       : radius(file.int_attribute("analysis_etc", "radius")),
         length(file.int_attribute("analysis_etc", "long")),
         globals(file.int_attribute("analysis_etc", "globals")),
-        sentences(file.read<std::int64_t>("analysis_etc/sentence_ids").values) {}
+        sentences(file.read<std::int64_t>("analysis_etc/sentence_ids").values) {
+    REQUIRE(file.string_attribute("analysis_etc", "columns_long") == "window then globals");
+    REQUIRE(file.string_attribute("analysis_etc", "columns_global") == "globals then long");
+  }
   std::int64_t window() const { return 2 * radius + 1; }
 };
 
@@ -382,11 +385,26 @@ std::vector<Way> ways() {
       {"tiles", "analysis_etc", etc_by_tiles, 2e-5, etc}};
 }
 
+TEST_CASE("the golden probabilities of every query are a distribution", "[golden]") {
+  for (const std::string name : {"analysis/probs", "analysis_etc/long_probs", "analysis_etc/global_probs"}) {
+    for_each_file_with(name, [&](const GoldenFile& file) {
+      const Probabilities p(file, name);
+      CAPTURE(name);
+      p.for_each_row([&](std::int64_t layer, std::int64_t head, std::int64_t query) {
+        const Row own = p.row(layer, head, query);
+        CHECK(std::abs(reference::mass(own) - 1) < 1e-12);
+        CHECK(std::none_of(own.begin(), own.end(), [](double x) { return x < 0; }));
+      });
+    });
+  }
+}
+
 TEST_CASE("entropy, divergence and masses are those of the golden files", "[golden]") {
   for (const Way& way : ways()) {
     for_each_file_with(way.group, [&](const GoldenFile& file) {
       CAPTURE(way.name, way.group);
       CHECK(differing(file, way.group, way.run(file), way.tolerance, way.inputs) == std::vector<std::string>{});
+      file.require_all_read(way.group);
     });
   }
 }

@@ -154,7 +154,7 @@ void add_loss(const BertGolden& golden, Var& states, BertRun& run) {
 
 void BertDifference::compare(const BertGolden& golden, const BertRun& run) {
   for (const auto& [name, values] : run.outputs) {
-    compare_output(name.ends_with("/scores") ? scores : outputs, golden.file, name, values.data(), std::ssize(values));
+    compare_output(name.ends_with("/scores") ? scores : outputs, golden.file, name, values);
   }
   if (!golden.file.has("grads")) return;
   compare_loss(golden.file, run.loss);

@@ -1,6 +1,7 @@
 // Tests of the comparison with golden files: it must fail if a data set is missing in a file or a number differs.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "etc_core/base/error.h"
@@ -38,21 +39,20 @@ bool tolerated(const std::filesystem::path& path, const GoldenRun& run, const te
   return difference.tolerated();
 }
 
-// The largest compared number of a data set; for scores, only visible pairs are compared.
-std::int64_t largest_compared(const GoldenCase& golden, const std::string& name) {
-  const auto array = golden.file.read<double>(name);
-  const std::size_t at = name.find("scores_");
-  std::int64_t largest = -1;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(array.values.size()); ++i) {
-    if (at != std::string::npos) {
-      const std::int64_t queries = array.shape.at(2), columns = array.shape.at(3);
-      const std::int64_t example = i / columns / queries / golden.config.num_attention_heads;
-      if (!golden.masks.allowed(name.substr(at + 7), example, i / columns % queries, i % columns)) continue;
-    }
-    const auto size = [&](std::int64_t j) { return std::abs(array.values[static_cast<std::size_t>(j)]); };
-    if (largest < 0 || size(i) > size(largest)) largest = i;
-  }
-  return largest;
+// The largest number of a data set that `counts` selects (null: of all); -1 without any.
+std::int64_t largest_of(const GoldenCase& golden, const std::string& name,
+                        const std::function<bool(std::int64_t)>& counts = nullptr) {
+  return test::largest_place(golden.file.read<double>(name).values,
+                             [&](std::size_t i) { return !counts || counts(static_cast<std::int64_t>(i)); });
+}
+
+// Of the masked pairs inside the sequence.
+std::int64_t largest_masked(const GoldenCase& golden, const std::string& name, const std::string& type) {
+  const std::int64_t columns = golden.masks.columns(type), queries = golden.masks.queries(type);
+  return largest_of(golden, name, [&](std::int64_t i) {
+    const std::int64_t query = i / columns % queries, b = i / columns / queries / golden.config.num_attention_heads;
+    return golden.masks.key(type, query, i % columns) >= 0 && !golden.masks.allowed(type, b, query, i % columns);
+  });
 }
 
 // One compared data set of every kind: layers count as one kind, gradients by the last two parts of their names.
@@ -94,7 +94,49 @@ TEST_CASE("a bias whose gradient cancels may hold its terms' rounding and no mor
 TEST_CASE("a gradient that only one side has is an error that names it", "[goldens]") {
   CHECK_THROWS_WITH(worst_of({{"a", {1.0}}}, {{"a", {1.0f}}, {"b", {1.0f}}}), Contains("b: gradient: computed, but"));
   CHECK_THROWS_WITH(worst_of({{"a", {1.0}}, {"b", {1.0}}}, {{"a", {1.0f}}}), Contains("b: gradient: in the golden"));
-  CHECK_THROWS_WITH(worst_of({{"a", {1.0, 2.0}}}, {{"a", {1.0f}}}), Contains("expected 2 numbers, got 1"));
+  CHECK_THROWS_WITH(worst_of({{"a", {1.0, 2.0}}}, {{"a", {1.0f}}}),
+                    Contains("a: 2 numbers in the golden file, the model has 1"));
+}
+
+TEST_CASE("a number of the file that is nan is never within a tolerance", "[goldens]") {
+  test::Worst worst;
+  worst.compare("x", {1.0, NAN, 1.0}, {1.0f, 1.0f, 1.0f});
+  CHECK(worst.value == HUGE_VAL);
+  CHECK_THROWS_WITH(worst.compare("x", {1.0}, {1.0f, 1.0f}), Contains("1 numbers in the golden file, the model has 2"));
+}
+
+TEST_CASE("a carried score of a masked pair that is changed by a thousandth is noticed, and one outside the sequence",
+          "[golden]") {
+  int masked = 0;
+  for (const auto& path : test::model_files("etc")) {
+    const GoldenCase golden(path);
+    if (!golden.config.use_residual_attention || !golden.file.has("outputs/layer_0")) continue;
+    CAPTURE(path.filename().string());
+    const GoldenRun run = test::golden_run(golden, golden.config, false);
+    const auto within = [&](const std::filesystem::path& changed) {
+      GoldenDifference difference;
+      difference.compare(GoldenCase(changed), run);
+      return difference.tolerated();
+    };
+    for (const std::string type : {"l2l", "l2g", "g2g", "g2l"}) {
+      const std::string name = "outputs/layer_0/scores_" + type;
+      const std::int64_t at = largest_masked(golden, name, type);
+      if (at < 0) continue;
+      CAPTURE(name, at);
+      const Falsified changed(path);
+      test::H5Edit(changed.path).scale_element("/" + name, at, 1.001);
+      CHECK_FALSE(within(changed.path));
+      ++masked;
+    }
+    const std::string name = "outputs/layer_0/scores_l2l";
+    std::vector<double> scores = golden.file.read<double>(name).values;
+    if (golden.masks.key("l2l", 0, 0) >= 0) continue;
+    scores[0] = 1e-6;
+    const Falsified outside(path);
+    test::H5Edit(outside.path).put_floats("/" + name, scores, 4);
+    CHECK_THROWS_WITH(within(outside.path), Contains("expected 0 outside the sequence"));
+  }
+  WARN(masked << " scores of masked pairs changed");
 }
 
 TEST_CASE("a golden file with a data set removed or a number changed by a thousandth is noticed", "[golden]") {
@@ -114,7 +156,7 @@ TEST_CASE("a golden file with a data set removed or a number changed by a thousa
       const Falsified removed(path), changed(path);
       test::H5Edit(removed.path).remove("/" + name);
       CHECK_THROWS_AS(tolerated(removed.path, run, attention), Error);
-      test::H5Edit(changed.path).scale_element("/" + name, largest_compared(golden, name), 1.001);
+      test::H5Edit(changed.path).scale_element("/" + name, largest_of(golden, name), 1.001);
       CHECK_FALSE(tolerated(changed.path, run, attention));
     }
     const Falsified without(path);

@@ -8,6 +8,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/etc_config.h"
+#include "tests/core/tensor_values.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -18,6 +19,8 @@ using test::GoldenCase;
 using test::GoldenDifference;
 using test::GoldenReport;
 using test::GoldenRun;
+using test::LeftUnread;
+using test::values_of;
 using test::Worst;
 
 namespace {
@@ -57,6 +60,9 @@ TEST_CASE("outputs, scores, loss and gradients are those of the published model"
     report.row(path.filename().string(), difference.figures(golden));
     difference.check();
     all.add(difference.gradients);
+    LeftUnread left = test::kStatements;
+    left["builder*"] = "tests/sparse/labels builds the masks and ids from it";
+    golden.file.require_all_read("", left);
   }
   all.print();
 }
@@ -125,9 +131,11 @@ TEST_CASE("one layer with residual scores gives the same numbers as without", "[
     config.use_residual_attention = false;
     const GoldenRun with = golden_run(golden, golden.config, false), without = golden_run(golden, config, false);
     Worst worst;
-    const std::vector<double> expected(without.long_states.data(),
-                                       without.long_states.data() + without.long_states.size());
-    worst.compare("long", expected, with.long_states.data());
+    const auto compare = [&](const char* name, const Tensor& expected, const Tensor& actual) {
+      worst.compare(name, {expected.data(), expected.data() + expected.size()}, values_of(actual));
+    };
+    compare("long", without.long_states, with.long_states);
+    compare("global", without.global_states, with.global_states);
     CAPTURE(worst.where);
     REQUIRE(worst.value <= 1e-5);  // scores are rounded to multiples of 2^-20
   }

@@ -1,7 +1,10 @@
 // A copy of a golden file that a test changes on purpose (support/h5_edit.h).
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "tests/support/folders.h"
 
@@ -15,5 +18,18 @@ struct Falsified {
   TemporaryFolder folder;
   std::filesystem::path path;
 };
+
+// The place of the largest magnitude among the elements that count, by their places; -1 if none does.
+template <typename Number, typename Counts>
+std::int64_t largest_place(const std::vector<Number>& values, const Counts& counts) {
+  std::int64_t largest = -1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!counts(i)) continue;
+    if (largest < 0 || std::abs(values[i]) > std::abs(values[static_cast<std::size_t>(largest)])) {
+      largest = static_cast<std::int64_t>(i);
+    }
+  }
+  return largest;
+}
 
 }  // namespace etc::test

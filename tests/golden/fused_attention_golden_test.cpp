@@ -5,8 +5,10 @@
 #include <memory>
 
 #include "etc_core/autograd/attention.h"
+#include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
-#include "tests/golden/golden_case.h"
+#include "tests/core/tensor_values.h"
+#include "tests/golden/golden_run.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -19,21 +21,10 @@ namespace {
 
 const std::string kTypes[] = {"l2l", "l2g", "g2g", "g2l"};
 
-// Converts a [B, N, queries, columns] array of the file to the external form, [N, T, W] for l2l, and back.
-std::vector<float> exchanged(const std::vector<float>& from, const std::string& type, std::int64_t batch,
-                             std::int64_t heads, bool to_engine) {
-  if (type != "l2l") return from;
-  std::vector<float> to(from.size());
-  const std::int64_t block = static_cast<std::int64_t>(from.size()) / batch / heads;
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t n = 0; n < heads; ++n) {
-      const std::int64_t file = (b * heads + n) * block, engine = (n * batch + b) * block;
-      const std::int64_t source = to_engine ? file : engine, target = to_engine ? engine : file;
-      std::copy_n(from.begin() + source, block, to.begin() + target);
-    }
-  }
-  return to;
-}
+// What the engine computes for a group, under the file's names.
+struct FusedRun {
+  test::NamedNumbers outputs, scores, gradients;
+};
 
 class FusedAttention {
  public:
@@ -53,22 +44,48 @@ class FusedAttention {
     }
     test::load_golden_weights(file, prefix_ + "weights", parameters_);
     residual_ = file.has_attribute(group, "residual");
-    if (residual_) {
-      layer_ = integer("layer_index");
-      mean_ = file.string_attribute(group, "residual") == "mean";
-    }
+    if (!residual_) return;
+    const std::string kind = file.string_attribute(group, "residual");
+    if (kind != "mean" && kind != "sum") fail(group, "residual: expected mean or sum, got {}", kind);
+    layer_ = integer("layer_index");
+    carries_ = layer_ > 0 || file.has(prefix_ + "inputs/prev_scores_l2l");
+    // The engine has no scores before its first layer. A mean over one layer is the sum.
+    mean_ = kind == "mean" && layer_ > 0;
+    if (carries_) layer_ = std::max<std::int64_t>(layer_, 1);
   }
 
-  // Runs forward and backward; each argument collects the differences of its kind.
-  void compare(bool recording, Worst& outputs, Worst& scores, GradientDifference& gradients) {
+  // Each argument collects the differences of its kind.
+  void compare(const FusedRun& run, Worst& outputs, Worst& scores, GradientDifference& gradients) const {
+    for (const std::string group : {"outputs", "outputs64"}) {  // in both precisions of the file
+      for (const std::string& name : test::data_sets_below(file_, prefix_ + group)) {
+        const bool is_score = name.starts_with("scores_");
+        const test::NamedNumbers& ours = is_score ? run.scores : run.outputs;
+        if (ours.count(name) == 0) fail(prefix_ + group, "{}: not computed", name);
+        const std::string path = prefix_ + group + "/" + name;
+        (is_score ? scores : outputs).compare(path, file_.read<double>(path).values, ours.at(name));
+        if (is_score) test::require_zero_outside(file_, masks_, name.substr(7), path);
+      }
+    }
+    for (const auto* ours : {&run.outputs, &run.scores}) {
+      for (const auto& [name, values] : *ours) {
+        if (!file_.has(prefix_ + "outputs/" + name)) fail(prefix_ + "outputs", "{} is absent", name);
+      }
+    }
+    if (!run.gradients.empty()) compare_gradients(run.gradients, gradients);
+  }
+
+  // Runs forward and, if recording, backward.
+  FusedRun run(bool recording) {
+    check_sizes();
+    FusedRun run;
     const Var of_long(states("long", length_), recording), of_global(states("global", globals_), recording);
     Tape tape(recording ? Recording::on : Recording::off);
     const std::int64_t long_size = dense("long_query").out(), global_size = global_query().out();
     // The two sides may have heads of different sizes, so each operator has its own batch description.
-    const auto long_batch = batch(long_size / heads_, recording), global_batch = batch(global_size / heads_, recording);
-    const auto kv = [&](const char* own, const char* shared) {
-      return flag("share_qkv_projections") ? "l2l" : flag("share_kv_projections") ? shared : own;
-    };
+    const auto long_batch = batch(long_size / heads_, recording, run),
+               global_batch = batch(global_size / heads_, recording, run);
+    const bool share_qkv = flag("share_qkv_projections"), share_kv = flag("share_kv_projections");
+    const auto kv = [&](const char* own, const char* shared) { return share_qkv ? "l2l" : share_kv ? shared : own; };
     const auto keys = [&](const Var& x, const std::string& type) {
       return KeyColumns{{linear(tape, x, dense(type + "_key")), 0}, {linear(tape, x, dense(type + "_value")), 0}};
     };
@@ -87,45 +104,52 @@ class FusedAttention {
         linear(tape, results[1],
                single(flag("share_att_output_projection") ? "long_output_projection" : "global_output_projection"));
     const char* names[] = {"long", "global"};
-    for (std::size_t side = 0; side < 2; ++side) {
-      for (const std::string group : {"outputs/", "outputs64/"}) {  // in both precisions of the file
-        const std::string name = prefix_ + group + names[side];
-        outputs.compare(name, file_.read<double>(name).values, results[side].value().data());
-      }
-    }
+    for (std::size_t side = 0; side < 2; ++side) run.outputs[names[side]] = test::values_of(results[side].value());
     for (int type = 0; residual_ && type < 4; ++type) {
-      const std::vector<float> ours = external(*(type < 2 ? long_batch : global_batch), type, false);
-      const auto expected = test::best_reference(file_, prefix_, "outputs", "scores_" + kTypes[type]);
-      const std::int64_t queries = expected.shape.at(2), columns = expected.shape.at(3);
-      scores.compare(prefix_ + "scores_" + kTypes[type], expected.values, ours.data(), 1, [&](std::int64_t i) {
-        return masks_.allowed(kTypes[type], i / columns / queries / heads_, i / columns % queries, i % columns);
-      });
+      const std::vector<float> carried = external(*(type < 2 ? long_batch : global_batch), type, false);
+      test::set_visible(masks_, heads_, kTypes[type], carried, run.scores["scores_" + kTypes[type]]);
     }
-    if (!recording) return;
+    if (!recording) return run;
     for (std::size_t side = 0; side < 2; ++side) {
       const auto w = file_.read<float>(prefix_ + "loss/W_" + names[side]).values;
+      REQUIRE(std::ssize(w) == results[side].value().size());
       std::copy(w.begin(), w.end(), results[side].grad().data());
     }
     results.clear();
     tape.backward();
-    std::map<std::string, std::vector<float>> ours;
-    const auto keep = [&](const std::string& name, const Tensor& gradient) {
-      ours[name] = {gradient.data(), gradient.data() + gradient.size()};
-    };
-    keep("inputs_long", of_long.gradient()->tensor());
-    keep("inputs_global", of_global.gradient()->tensor());
+    run.gradients["inputs_long"] = test::values_of(of_long.gradient()->tensor());
+    run.gradients["inputs_global"] = test::values_of(of_global.gradient()->tensor());
     for (const auto& parameter : parameters_.all()) {
-      if (parameter->grad) keep("weights/" + parameter->name, parameter->grad);
+      if (parameter->grad) run.gradients["weights/" + parameter->name] = test::values_of(parameter->grad);
     }
-    for (int type = 0; residual_ && type < 4; ++type) {
-      ours["prev_scores_" + kTypes[type]] = external(*(type < 2 ? long_batch : global_batch), type, true);
+    for (int type = 0; carries_ && type < 4; ++type) {
+      const std::vector<float> gradient = external(*(type < 2 ? long_batch : global_batch), type, true);
+      run.gradients["prev_scores_" + kTypes[type]] =
+          test::scores_as(test::ScoreForm::file, gradient, kTypes[type], batch_, heads_);
     }
-    compare_gradients(ours, gradients);
+    return run;
   }
 
  private:
   std::int64_t integer(const std::string& name) const { return file_.int_attribute(prefix_, name); }
   bool flag(const std::string& name) const { return integer(name) != 0; }
+
+  // The sizes that the arrays have in any case.
+  void check_sizes() {
+    const std::int64_t total = integer("total_att_size");
+    const std::int64_t long_hidden = integer("long_hidden_size"), global_hidden = integer("global_hidden_size");
+    REQUIRE(file_.read<float>(prefix_ + "inputs/long").shape.at(2) == long_hidden);
+    REQUIRE(file_.read<float>(prefix_ + "inputs/global").shape.at(2) == global_hidden);
+    REQUIRE(dense("long_query").out() == (total > 0 ? total : long_hidden));
+    REQUIRE(global_query().out() == (total > 0 ? total : global_hidden));
+  }
+
+  // The scores before this layer, in the file's form; empty: none.
+  std::vector<float> scores_before(const std::string& type) const {
+    if (!carries_) return {};
+    test::require_zero_outside(file_, masks_, type, prefix_ + "inputs/prev_scores_" + type);
+    return file_.read<float>(prefix_ + "inputs/prev_scores_" + type).values;
+  }
 
   Tensor states(const std::string& side, std::int64_t rows) const {
     const auto array = file_.read<float>(prefix_ + "inputs/" + side);
@@ -144,7 +168,8 @@ class FusedAttention {
     return {parameters_.find(full + "/relative_emb_table"), parameters_.find(full + "/relative_bias_table")};
   }
 
-  std::shared_ptr<AttentionBatch> batch(std::int64_t head_size, bool recording) const {
+  // Its attention adds the scores of all pairs to the run, which must live as long.
+  std::shared_ptr<AttentionBatch> batch(std::int64_t head_size, bool recording, FusedRun& run) const {
     auto result = std::make_shared<AttentionBatch>();
     const sparse::AttentionLabels labels = masks_.labels(radius_, labels_);
     std::vector<std::int64_t> long_offsets, global_offsets;
@@ -178,16 +203,22 @@ class FusedAttention {
       std::array<std::vector<float>, 4> before;
       std::vector<const float*> pointers;
       for (std::size_t type = 0; type < 4; ++type) {
-        before[type] = exchanged(file_.read<float>(prefix_ + "inputs/prev_scores_" + kTypes[type]).values, kTypes[type],
-                                 batch_, heads_, true);
+        before[type] =
+            test::scores_as(test::ScoreForm::engine, scores_before(kTypes[type]), kTypes[type], batch_, heads_);
         pointers.push_back(before[type].data());
       }
-      if (layer_ > 0) result->scores->import_running(layer_ - 1, pointers);
+      if (carries_) result->scores->import_running(layer_ - 1, pointers);
+      result->watch = [this, &run](const WatchedAttention& watched) {
+        for (int set = 0; set < sparse::kKeySets; ++set) {
+          const std::string type = watched.inputs.tiles->op->types[set].name;
+          run.scores["scores_" + type] = test::running_scores(masks_, watched.inputs, set, scores_before(type));
+        }
+      };
     }
     return result;
   }
 
-  // C, or dC, of one type in the file's layout.
+  // C, or dC, of one type in the engine's form.
   std::vector<float> external(const AttentionBatch& batch, int type, bool gradient) const {
     const auto index = static_cast<std::size_t>(type);
     const sparse::TypeTiles& tiles = batch.operators[index / 2].tiles.types[index % 2];
@@ -197,10 +228,10 @@ class FusedAttention {
     } else {
       batch.scores->export_running(tiles.type, values.data());
     }
-    return exchanged(values, kTypes[type], batch_, heads_, false);
+    return values;
   }
 
-  void compare_gradients(const std::map<std::string, std::vector<float>>& ours, GradientDifference& difference) const {
+  void compare_gradients(const test::NamedNumbers& ours, GradientDifference& difference) const {
     for (const std::string group : {"grads", "grads64"}) {  // in both precisions, where the file has them
       if (group == "grads64" && !file_.has(prefix_ + group)) continue;
       std::map<std::string, std::vector<double>> expected;
@@ -214,7 +245,7 @@ class FusedAttention {
   const GoldenFile& file_;
   std::string prefix_;
   std::int64_t batch_, length_, globals_, radius_, heads_, labels_, layer_ = 0;
-  bool residual_ = false, mean_ = false;
+  bool residual_ = false, carries_ = false, mean_ = false;
   test::GoldenMasks masks_;
   ParameterSet parameters_;
 };
@@ -230,13 +261,15 @@ TEST_CASE("a fused attention sub-layer is that of the published model", "[golden
   GradientDifference all;
   for (const auto& path : files) {
     const GoldenFile file(path);
-    for (const std::string& group : file.groups()) {
+    const std::vector<std::string> groups = file.groups();
+    CHECK(!groups.empty());
+    for (const std::string& group : groups) {
       CAPTURE(path.filename().string(), group);
       FusedAttention golden(file, group);
       Worst outputs, scores;
       GradientDifference gradients;
-      golden.compare(false, outputs, scores, gradients);
-      golden.compare(true, outputs, scores, gradients);
+      golden.compare(golden.run(false), outputs, scores, gradients);
+      golden.compare(golden.run(true), outputs, scores, gradients);
       report.row(path.stem().string() + "/" + group, {outputs.value, scores.value, gradients.worst.value});
       CAPTURE(outputs.where, scores.where, gradients.worst.where);
       CHECK(outputs.value <= 1e-5);
@@ -244,6 +277,7 @@ TEST_CASE("a fused attention sub-layer is that of the published model", "[golden
       CHECK(gradients.worst.value <= GradientDifference::kTolerance);
       all.add(gradients);
     }
+    file.require_all_read();
   }
   all.print();
 }

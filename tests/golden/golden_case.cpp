@@ -18,6 +18,17 @@ std::vector<std::int32_t> ints_or_nothing(const GoldenFile& file, const std::str
   return file.has(path) ? file.read<std::int32_t>(path).values : std::vector<std::int32_t>();
 }
 
+// A mask or ids of the type [batch, queries, columns]; nothing if absent.
+std::vector<std::int32_t> pairs_or_nothing(const GoldenFile& file, const std::string& path, const GoldenMasks& masks,
+                                           const std::string& type) {
+  if (!file.has(path)) return {};
+  auto array = file.read<std::int32_t>(path);
+  const std::vector<std::int64_t> shape = {masks.batch, masks.queries(type), masks.columns(type)};
+  if (array.shape == shape) return std::move(array.values);
+  fail(file.path().string(), "{}: expected shape [{}], got [{}]", path, fmt::join(shape, ", "),
+       fmt::join(array.shape, ", "));
+}
+
 Tensor tensor_of(const GoldenArray<float>& array, std::vector<std::int64_t> shape) {
   return Tensor::from(array.values, std::move(shape), Purpose::activations);
 }
@@ -54,15 +65,17 @@ std::vector<std::string> data_sets_below(const GoldenFile& file, const std::stri
 GoldenMasks::GoldenMasks(const GoldenFile& file, const std::string& group, std::int64_t radius, std::int64_t b,
                          std::int64_t l, std::int64_t g)
     : batch(b), length(l), globals(g), window(2 * radius + 1) {
-  const auto read = [&](const std::string& name) { return ints_or_nothing(file, group + "/" + name); };
-  l2l = read("l2l_att_mask");
-  l2g = read("l2g_att_mask");
-  g2g = read("g2g_att_mask");
-  g2l = read("g2l_att_mask");
-  l2l_ids = read("l2l_relative_att_ids");
-  l2g_ids = read("l2g_relative_att_ids");
-  g2g_ids = read("g2g_relative_att_ids");
-  g2l_ids = read("g2l_relative_att_ids");
+  const auto read = [&](const std::string& type, const char* name) {
+    return pairs_or_nothing(file, group + "/" + type + name, *this, type);
+  };
+  l2l = read("l2l", "_att_mask");
+  l2g = read("l2g", "_att_mask");
+  g2g = read("g2g", "_att_mask");
+  g2l = read("g2l", "_att_mask");
+  l2l_ids = read("l2l", "_relative_att_ids");
+  l2g_ids = read("l2g", "_relative_att_ids");
+  g2g_ids = read("g2g", "_relative_att_ids");
+  g2l_ids = read("g2l", "_relative_att_ids");
 }
 
 sparse::AttentionLabels GoldenMasks::labels(std::int64_t radius, std::int64_t relative_labels) const {
@@ -99,16 +112,23 @@ GoldenMasks GoldenMasks::example(std::int64_t b) const {
   return one;
 }
 
+const std::vector<std::int32_t>& GoldenMasks::mask(const std::string& type) const {
+  return type == "l2l" ? l2l : type == "l2g" ? l2g : type == "g2g" ? g2g : g2l;
+}
+
+const std::vector<std::int32_t>& GoldenMasks::ids(const std::string& type) const {
+  return type == "l2l" ? l2l_ids : type == "l2g" ? l2g_ids : type == "g2g" ? g2g_ids : g2l_ids;
+}
+
+std::int64_t GoldenMasks::key(const std::string& type, std::int64_t query, std::int64_t column) const {
+  const std::int64_t key = type == "l2l" ? query + column - window / 2 : column;
+  return key >= 0 && key < keys(type) ? key : -1;
+}
+
 bool GoldenMasks::allowed(const std::string& type, std::int64_t b, std::int64_t query, std::int64_t column) const {
-  const bool from_long = type[0] == 'l';
-  const std::int64_t queries = from_long ? length : globals;
-  const std::int64_t columns = type == "l2l" ? window : type[2] == 'l' ? length : globals;
-  if (type == "l2l") {
-    const std::int64_t key = query + column - window / 2;
-    if (key < 0 || key >= length) return false;
-  }
-  const auto& mask = type == "l2l" ? l2l : type == "l2g" ? l2g : type == "g2g" ? g2g : g2l;
-  return mask.empty() || mask[static_cast<std::size_t>((b * queries + query) * columns + column)] != 0;
+  if (key(type, query, column) < 0) return false;
+  const auto& values = mask(type);
+  return values.empty() || values[static_cast<std::size_t>((b * queries(type) + query) * columns(type) + column)] != 0;
 }
 
 bool GoldenMasks::fully_masked(bool global, std::int64_t b, std::int64_t query) const {
@@ -122,10 +142,40 @@ bool GoldenMasks::fully_masked(bool global, std::int64_t b, std::int64_t query) 
   return true;
 }
 
+bool GoldenMasks::sees_only(const std::array<std::vector<bool>, 2>& rows, bool global, std::int64_t b,
+                            std::int64_t query) const {
+  const std::string types[2][2] = {{"l2l", "l2g"}, {"g2l", "g2g"}};
+  for (std::size_t side = 0; side < 2; ++side) {  // of the keys
+    const std::string& type = types[global][side];
+    for (std::int64_t column = 0; column < columns(type); ++column) {
+      if (!allowed(type, b, query, column)) continue;
+      if (!rows[side][static_cast<std::size_t>(b * keys(type) + key(type, query, column))]) return false;
+    }
+  }
+  return true;
+}
+
+std::array<std::vector<bool>, 2> GoldenMasks::defined_rows(std::int64_t layers) const {
+  std::array<std::vector<bool>, 2> rows{std::vector<bool>(static_cast<std::size_t>(batch * length), true),
+                                        std::vector<bool>(static_cast<std::size_t>(batch * globals), true)};
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const auto before = rows;
+    for (const bool global : {false, true}) {
+      const std::int64_t count = global ? globals : length;
+      for (std::int64_t i = 0; i < batch * count; ++i) {
+        const std::int64_t b = i / count, query = i % count;
+        if (!fully_masked(global, b, query) && sees_only(before, global, b, query)) continue;
+        rows[global][static_cast<std::size_t>(i)] = false;
+      }
+    }
+  }
+  return rows;
+}
+
 GoldenCase::GoldenCase(const std::filesystem::path& path)
     : file(path),
       config(etc_config_from_json(parse_json(file.string_attribute("", "config_json"), path.filename().string()),
-                                  path.filename().string(), UnknownKeys::warn)),
+                                  path.filename().string(), UnknownKeys::refuse)),
       batch(file.read<std::int32_t>("inputs/token_ids").shape.at(0)),
       length(file.read<std::int32_t>("inputs/token_ids").shape.at(1)),
       globals(file.read<std::int32_t>("inputs/global_token_ids").shape.at(1)),
@@ -161,6 +211,36 @@ EncoderInput GoldenCase::input(std::optional<std::int64_t> only) const {
   return input;
 }
 
+std::function<bool(std::int64_t)> counted_rows(const GoldenCase& golden, const std::string& name) {
+  std::int64_t layers = golden.config.num_hidden_layers;
+  if (name.starts_with("embedding_")) layers = 0;
+  if (name.starts_with("layer_")) layers = std::stoll(name.substr(6)) + 1;
+  const bool global = name.ends_with("global");
+  return [rows = golden.masks.defined_rows(layers)[global], hidden = golden.config.hidden_size](
+             std::int64_t i) -> bool { return rows.at(static_cast<std::size_t>(i / hidden)); };
+}
+
+std::filesystem::path golden_file_of(const std::filesystem::path& checkpoint) {
+  return checkpoint.parent_path().parent_path() / (checkpoint.filename().string() + ".h5");
+}
+
+std::vector<std::filesystem::path> golden_checkpoints(const std::string& config_name) {
+  std::vector<std::filesystem::path> found;
+  const auto folder = golden_folder();
+  if (!folder || !std::filesystem::exists(*folder / "ckpt")) return found;
+  for (const auto& entry : std::filesystem::directory_iterator(*folder / "ckpt")) {
+    const auto has = [&](const std::string& name) { return std::filesystem::exists(entry.path() / name); };
+    if (!has("etc_config.json") && !has("bert_config.json")) {
+      fail(entry.path().string(), "expected etc_config.json or bert_config.json");
+    }
+    if (!std::filesystem::exists(golden_file_of(entry.path()))) {
+      fail(entry.path().string(), "no golden file of this name");
+    }
+    if (has(config_name)) found.push_back(entry.path());
+  }
+  return found;
+}
+
 void load_golden_weights(const GoldenFile& file, const std::string& group, ParameterSet& parameters) {
   std::set<std::string> names;
   for (const std::string& name : data_sets_below(file, group)) names.insert(name);
@@ -181,25 +261,28 @@ GoldenArray<double> best_reference(const GoldenFile& file, const std::string& pr
   // The float32 numbers are not read otherwise. They must equal the float64 ones up to rounding, which is largest in rows
   // without visible keys.
   const std::vector<double> rounded = file.read<double>(single).values;
-  double largest = 1, worst = 0;
+  double largest = 1;
+  Worst worst;
   for (const double value : best.values) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < rounded.size(); ++i) worst = std::max(worst, std::abs(rounded[i] - best.values.at(i)));
-  if (rounded.size() != best.values.size() || worst > 1e-4 * largest) {
+  for (std::size_t i = 0; i < rounded.size(); ++i) worst.see(std::abs(rounded[i] - best.values.at(i)), single);
+  if (rounded.size() != best.values.size() || worst.value > 1e-4 * largest) {
     fail("golden file", "{}: expected the numbers of {} within {:.1e}, got one {:.1e} off", single, precise,
-         1e-4 * largest, worst);
+         1e-4 * largest, worst.value);
   }
   return best;
 }
 
 void Worst::see(double difference, const std::string& place) {
-  if (!(difference <= value)) {  // also when it is nan
-    value = difference;
-    where = place;
-  }
+  if (difference <= value) return;
+  value = std::isnan(difference) ? HUGE_VAL : difference;  // nan would be replaced by the next difference
+  where = place;
 }
 
-void Worst::compare(const std::string& name, const std::vector<double>& expected, const float* actual, double scale,
-                    const std::function<bool(std::int64_t)>& counts) {
+void Worst::compare(const std::string& name, const std::vector<double>& expected, const std::vector<float>& actual,
+                    double scale, const std::function<bool(std::int64_t)>& counts) {
+  if (expected.size() != actual.size()) {
+    fail(name, "{} numbers in the golden file, the model has {}", expected.size(), actual.size());
+  }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (counts && !counts(static_cast<std::int64_t>(i))) continue;
     const double difference = std::abs(static_cast<double>(actual[i]) - expected[i]) / scale;
@@ -209,18 +292,11 @@ void Worst::compare(const std::string& name, const std::vector<double>& expected
   }
 }
 
-void require_size(const GoldenFile& file, const std::string& name, std::size_t expected, std::int64_t actual) {
-  if (static_cast<std::int64_t>(expected) == actual) return;
-  fail(file.path().string(), "{}: {} numbers, the model has {}", name, expected, actual);
-}
-
-void compare_output(Worst& worst, const GoldenFile& file, const std::string& name, const float* actual,
-                    std::int64_t size, const std::function<bool(std::int64_t)>& counts) {
-  for (const std::string group : {"outputs/", "outputs64/"}) {
-    if (group == "outputs64/" && !file.has(group + name)) continue;
-    const std::vector<double> expected = file.read<double>(group + name).values;
-    require_size(file, group + name, expected.size(), size);
-    worst.compare(group + name, expected, actual, 1, counts);
+void compare_output(Worst& worst, const GoldenFile& file, const std::string& name, const std::vector<float>& actual,
+                    const std::function<bool(std::int64_t)>& counts) {
+  for (const std::string group : {"outputs/", "outputs64/", "outputs_sparse/", "outputs_sparse64/"}) {
+    if (group != "outputs/" && !file.has(group + name)) continue;
+    worst.compare(group + name, file.read<double>(group + name).values, actual, 1, counts);
   }
 }
 
@@ -261,13 +337,11 @@ void GradientDifference::compare(const std::map<std::string, std::vector<double>
   for (const auto& [name, values] : expected) {
     if (actual.count(name) == 0) fail(place + name, "gradient: in the golden file, but not computed");
     const std::vector<float>& got = actual.at(name);
-    if (got.size() != values.size())
-      fail(place + name, "gradient: expected {} numbers, got {}", values.size(), got.size());
     // A tensor of zeros has tolerance 0, but must still equal itself.
     const double own = std::max(largest_of(values), 1e-300);
     const double scale = std::max(own, own + rounding_floor(name, expected) / kTolerance);
     Worst of_tensor;
-    of_tensor.compare(place + name, values, got.data(), scale);
+    of_tensor.compare(place + name, values, got, scale);
     worst.see(of_tensor.value, of_tensor.where);
     OfTensor& all = tensors[last_parts(name)];
     all.own = std::max(all.own, of_tensor.value * scale / own);

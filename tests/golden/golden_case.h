@@ -2,6 +2,7 @@
 // the worst difference.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,13 +35,25 @@ struct GoldenMasks {
   sparse::AttentionLabels labels(std::int64_t radius, std::int64_t relative_labels) const;
   GoldenMasks example(std::int64_t b) const;  // of one example
 
-  // Whether the pair counts in a comparison of scores: visible and inside the sequence.
+  // The arrays of a type ("l2g") have the shape [batch, queries, columns].
+  std::int64_t queries(const std::string& type) const { return type[0] == 'l' ? length : globals; }
+  std::int64_t keys(const std::string& type) const { return type[2] == 'l' ? length : globals; }
+  std::int64_t columns(const std::string& type) const { return type == "l2l" ? window : keys(type); }
+  const std::vector<std::int32_t>& mask(const std::string& type) const;
+  const std::vector<std::int32_t>& ids(const std::string& type) const;
+  // The key of a column; -1 outside the sequence.
+  std::int64_t key(const std::string& type, std::int64_t query, std::int64_t column) const;
+  // Whether the pair is visible and inside the sequence.
   bool allowed(const std::string& type, std::int64_t b, std::int64_t query, std::int64_t column) const;
   // Whether no key is visible for this query; for these our output is defined differently (etc-core 5.1).
   bool fully_masked(bool global, std::int64_t b, std::int64_t query) const;
+  // The long [B·L] and global [B·G] rows that are defined alike after so many layers: in none of them fully masked, and
+  // without a visible key that was not defined before.
+  std::array<std::vector<bool>, 2> defined_rows(std::int64_t layers) const;
 
  private:
   GoldenMasks() = default;
+  bool sees_only(const std::array<std::vector<bool>, 2>& rows, bool global, std::int64_t b, std::int64_t query) const;
 };
 
 // A file of kind `etc` or `train`: B examples of exactly L long and G global tokens, padding and packing included.
@@ -56,6 +69,19 @@ struct GoldenCase {
   EncoderInput input(std::optional<std::int64_t> only = std::nullopt) const;
 };
 
+// The elements of the states of this name below `outputs` ("layer_0/long") that belong to rows defined alike.
+std::function<bool(std::int64_t)> counted_rows(const GoldenCase& golden, const std::string& name);
+
+// The attributes that a model's files state about their own numbers.
+inline const LeftUnread kStatements = {{"@f32_minus_f64_*", "rounding of the reference, which no program repeats"},
+                                       {"@max_abs_*", "the size of numbers that are compared one by one"}};
+
+// Folders of checkpoints beside the golden files that have this configuration file, and a golden file of their name. Throws
+// Error on a folder without that file, or without a configuration of any known name, since no test would use it.
+std::vector<std::filesystem::path> golden_checkpoints(const std::string& config_name);
+// The golden file with the weights of such a checkpoint.
+std::filesystem::path golden_file_of(const std::filesystem::path& checkpoint);
+
 // Fills every parameter from the data sets below the group; parameters and data sets must correspond one to one.
 void load_golden_weights(const GoldenFile& file, const std::string& group, ParameterSet& parameters);
 
@@ -69,19 +95,17 @@ struct Worst {
   std::string where;
 
   void see(double difference, const std::string& place);
-  // Compares element by element; `counts` selects the elements (null: all); differences are divided by `scale`.
-  void compare(const std::string& name, const std::vector<double>& expected, const float* actual, double scale = 1,
-               const std::function<bool(std::int64_t)>& counts = nullptr);
+  // Compares element by element; `counts` selects the elements (null: all); differences are divided by `scale`. Throws
+  // Error when the sizes differ.
+  void compare(const std::string& name, const std::vector<double>& expected, const std::vector<float>& actual,
+               double scale = 1, const std::function<bool(std::int64_t)>& counts = nullptr);
 };
 
 inline constexpr double kOutputTolerance = 1e-5;
 
-// Throws Error unless the model's output has the same number of elements as the file's.
-void require_size(const GoldenFile& file, const std::string& name, std::size_t expected, std::int64_t actual);
-
-// Compares one of a model's outputs with the file's in both precisions of the file; Error on another size.
-void compare_output(Worst& worst, const GoldenFile& file, const std::string& name, const float* actual,
-                    std::int64_t size, const std::function<bool(std::int64_t)>& counts = nullptr);
+// Compares one of a model's outputs with the file's in both precisions of the file and of both of its implementations.
+void compare_output(Worst& worst, const GoldenFile& file, const std::string& name, const std::vector<float>& actual,
+                    const std::function<bool(std::int64_t)>& counts = nullptr);
 
 // If all columns of a softmax share one key projection, the gradient of its bias is exactly zero, since the bias shifts whole
 // rows (etc-core 13, invariant 36). In floating point it is the rounding error of sums that cancel, which optimisers without

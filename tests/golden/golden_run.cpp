@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etc_core/autograd/attention.h"
 #include "etc_core/autograd/functions.h"
 #include "etc_core/base/error.h"
+#include "tests/core/tensor_values.h"
 #include "tests/support/catch.h"
 
 namespace etc::test {
@@ -15,6 +17,7 @@ namespace {
 
 double seed_loss(const GoldenCase& golden, const char* name, Var& states) {
   const auto weights = golden.file.read<float>(std::string("loss/") + name).values;
+  REQUIRE(std::ssize(weights) == states.value().size());
   double loss = 0;
   float* gradient = states.grad().data();
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -24,45 +27,29 @@ double seed_loss(const GoldenCase& golden, const char* name, Var& states) {
   return loss;
 }
 
-// Elements of [B, rows, H] that belong to rows with at least one visible key.
-auto counted_rows(const GoldenCase& golden, bool global) {
-  const std::int64_t rows = global ? golden.globals : golden.length, hidden = golden.config.hidden_size;
-  std::vector<bool> counts;
-  for (std::int64_t b = 0; b < golden.batch; ++b) {
-    for (std::int64_t i = 0; i < rows; ++i) counts.push_back(!golden.masks.fully_masked(global, b, i));
-  }
-  return [counts, hidden](std::int64_t i) -> bool { return counts[static_cast<std::size_t>(i / hidden)]; };
+// Embeddings come before any mask.
+void compare_states(Worst& worst, const GoldenCase& golden, const std::string& name, const Tensor& actual) {
+  compare_output(worst, golden.file, name, values_of(actual), counted_rows(golden, name));
 }
 
-// In both precisions of the file.
-void compare_states(Worst& worst, const GoldenCase& golden, const std::string& name, const Tensor& actual,
-                    bool global) {
-  const bool embedding = name.find("embedding") != std::string::npos;  // before any mask
-  const auto counts = embedding ? std::function<bool(std::int64_t)>() : counted_rows(golden, global);
-  compare_output(worst, golden.file, name, actual.data(), actual.size(), counts);
-}
-
-// Ours are [N, T, W] and per example [N, queries, keys]; the file has [B, N, queries, columns].
-void compare_scores(Worst& worst, const GoldenCase& golden, const std::string& name, const std::string& type,
-                    const Tensor& actual) {
-  const auto expected = best_reference(golden.file, "", "outputs", name);
-  const std::int64_t B = golden.batch, N = golden.config.num_attention_heads;
-  const std::int64_t queries = expected.shape.at(2), columns = expected.shape.at(3);
-  require_size(golden.file, "outputs/" + name, expected.values.size(), actual.size());
-  std::vector<float> arranged(expected.values.size());
-  for (std::int64_t b = 0; b < B; ++b) {
-    for (std::int64_t n = 0; n < N; ++n) {
-      for (std::int64_t i = 0; i < queries * columns; ++i) {
-        const std::int64_t there = (b * N + n) * queries * columns + i;
-        const std::int64_t here = type == "l2l" ? (n * B + b) * queries * columns + i : there;
-        arranged[static_cast<std::size_t>(there)] = actual.data()[here];
-      }
-    }
-  }
-  worst.compare(name, expected.values, arranged.data(), 1, [&](std::int64_t i) {
+void compare_scores(Worst& worst, const GoldenCase& golden, std::int64_t layer, const std::string& type,
+                    const GoldenRun& run) {
+  const std::string name = fmt::format("layer_{}/scores_{}", layer, type);
+  const GoldenMasks& masks = golden.masks;
+  const std::int64_t N = golden.config.num_attention_heads, queries = masks.queries(type), keys = masks.keys(type),
+                     columns = masks.columns(type);
+  require_zero_outside(golden.file, masks, type, "outputs/" + name);
+  // Of the states that the layer reads.
+  const auto rows = masks.defined_rows(layer);
+  const std::vector<bool>&of_queries = rows[type[0] == 'g'], &of_keys = rows[type[2] == 'g'];
+  const auto counts = [&](std::int64_t i) -> bool {
     const std::int64_t column = i % columns, query = i / columns % queries, b = i / columns / queries / N;
-    return golden.masks.allowed(type, b, query, column);
-  });
+    const std::int64_t key = masks.key(type, query, column);
+    if (key < 0 || !(run.has_masked_scores || masks.allowed(type, b, query, column))) return false;
+    return of_queries[static_cast<std::size_t>(b * queries + query)] &&
+           of_keys[static_cast<std::size_t>(b * keys + key)];
+  };
+  compare_output(worst, golden.file, name, run.scores.at(layer).at(type), counts);
 }
 
 // Makes layer `layer` of the model return the output of its attention block, on one side: the feed-forward block adds zero.
@@ -94,6 +81,74 @@ bool has_attention_states(const GoldenCase& golden) {
 
 }  // namespace
 
+std::vector<float> scores_as(ScoreForm form, const std::vector<float>& from, const std::string& type,
+                             std::int64_t batch, std::int64_t heads) {
+  if (type != "l2l") return from;
+  std::vector<float> to(from.size());
+  const std::int64_t block = std::ssize(from) / batch / heads;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t n = 0; n < heads; ++n) {
+      const std::int64_t file = (b * heads + n) * block, engine = (n * batch + b) * block;
+      const bool to_engine = form == ScoreForm::engine;
+      std::copy_n(from.begin() + (to_engine ? file : engine), block, to.begin() + (to_engine ? engine : file));
+    }
+  }
+  return to;
+}
+
+std::vector<float> running_scores(const GoldenMasks& masks, const sparse::AttentionInputs& read, int key_set,
+                                  std::vector<float> before) {
+  const std::string type = read.tiles->op->types[key_set].name;
+  const std::int64_t N = read.heads, D = read.head_size, queries = masks.queries(type), keys = masks.keys(type);
+  const std::int64_t columns = masks.columns(type), count = masks.batch * N * queries * columns;
+  const sparse::Rows &q = read.q, &k = read.keys[key_set].k;
+  const sparse::RelativeTable& table = read.relative;
+  const std::vector<std::int32_t>& ids = masks.ids(type);
+  before.resize(static_cast<std::size_t>(count));
+  for (std::int64_t at = 0; at < count; ++at) {
+    const std::int64_t column = at % columns, query = at / columns % queries, head = at / columns / queries % N;
+    const std::int64_t b = at / columns / queries / N, key = masks.key(type, query, column);
+    if (key < 0) continue;
+    const float* const x = q.data + (b * queries + query) * q.stride + head * D;
+    const float* const y = k.data + (b * keys + key) * k.stride + head * D;
+    double sum = 0;
+    for (std::int64_t i = 0; i < D; ++i) sum += static_cast<double>(x[i]) * y[i];
+    if (!ids.empty() && table.labels > 0) {
+      const std::int64_t id = ids[static_cast<std::size_t>((b * queries + query) * columns + column)];
+      if (id < 0 || id >= table.labels) fail(type, "relative id {}: expected one below {}", id, table.labels);
+      if (table.biases != nullptr) sum += table.biases[id * N + head];
+      for (std::int64_t i = 0; table.vectors != nullptr && i < D; ++i) {
+        sum += static_cast<double>(x[i]) * table.vectors[(id * N + head) * D + i];
+      }
+    }
+    float& score = before[static_cast<std::size_t>(at)];
+    score = static_cast<float>(score + sum * sparse::score_scale(read));
+  }
+  return before;
+}
+
+void set_visible(const GoldenMasks& masks, std::int64_t heads, const std::string& type,
+                 const std::vector<float>& carried, std::vector<float>& scores) {
+  const std::vector<float> values = scores_as(ScoreForm::file, carried, type, masks.batch, heads);
+  const std::int64_t columns = masks.columns(type), queries = masks.queries(type);
+  scores.resize(values.size());
+  for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+    if (!masks.allowed(type, i / columns / queries / heads, i / columns % queries, i % columns)) continue;
+    scores[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>(i)];
+  }
+}
+
+void require_zero_outside(const GoldenFile& file, const GoldenMasks& masks, const std::string& type,
+                          const std::string& data_set) {
+  const std::vector<double> values = file.read<double>(data_set).values;
+  const std::int64_t columns = masks.columns(type), queries = masks.queries(type);
+  for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+    const double value = values[static_cast<std::size_t>(i)];
+    if (value == 0 || masks.key(type, i / columns % queries, i % columns) >= 0) continue;
+    fail(file.path().string(), "{}[{}]: expected 0 outside the sequence, got {}", data_set, i, value);
+  }
+}
+
 GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gradients,
                      std::optional<std::int64_t> only, Device device) {
   if (device == Device::cpu) register_cpu_backend();
@@ -103,11 +158,24 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
   parameters.to(device);
   GoldenRun result;
   ForwardOptions options;
+  const GoldenMasks masks = only ? golden.masks.example(*only) : golden.masks;
+  result.has_masked_scores = device == Device::cpu && config.use_residual_attention;
+  if (result.has_masked_scores) {
+    options.attention_watch = [&](const WatchedAttention& watched) {
+      for (int set = 0; set < sparse::kKeySets; ++set) {
+        const std::string type = watched.inputs.tiles->op->types[set].name;
+        std::vector<float> before;
+        if (watched.layer > 0) before = result.scores.at(watched.layer - 1).at(type);
+        result.scores[watched.layer][type] = running_scores(masks, watched.inputs, set, std::move(before));
+      }
+    };
+  }
   options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
                       const ExternalScores& scores) {
     result.states[layer] = {of_long, of_global};
     for (const auto& [type, values] : scores) {
-      if (values) result.scores[layer][type] = values;
+      if (!values) continue;
+      set_visible(masks, config.num_attention_heads, type, values_of(values), result.scores[layer][type]);
     }
   };
   Tape tape(gradients ? Recording::on : Recording::off);
@@ -158,26 +226,24 @@ void GoldenDifference::compare(const GoldenCase& golden, const GoldenRun& run) {
   if (file.has("loss") != file.has("grads")) fail(file.path().string(), "expected both loss and grads, or neither");
   // A file may omit the states inside the encoder, but only all of them.
   const bool has_layers = file.has("outputs/layer_0");
-  compare_states(outputs, golden, "long", run.long_states, false);
-  compare_states(outputs, golden, "global", run.global_states, true);
+  compare_states(outputs, golden, "long", run.long_states);
+  compare_states(outputs, golden, "global", run.global_states);
   for (const auto& [layer, states] : run.states) {
     if (layer >= 0 && !has_layers) continue;
     const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "/";
-    compare_states(outputs, golden, prefix + "long", states.first, false);
-    compare_states(outputs, golden, prefix + "global", states.second, true);
+    compare_states(outputs, golden, prefix + "long", states.first);
+    compare_states(outputs, golden, prefix + "global", states.second);
     if (layer < 0 || !golden.config.use_residual_attention) continue;
     REQUIRE(run.scores.at(layer).size() == 4);
-    for (const auto& [type, values] : run.scores.at(layer)) {
-      compare_scores(scores, golden, prefix + "scores_" + type, type, values);
-    }
+    for (const auto& [type, values] : run.scores.at(layer)) compare_scores(scores, golden, layer, type, run);
   }
 }
 
 void GoldenDifference::compare_attention(const GoldenCase& golden, const LayerStates& states) {
   for (const auto& [layer, of_layer] : states) {
     const std::string prefix = "layer_" + std::to_string(layer) + "/att_";
-    compare_states(outputs, golden, prefix + "long", of_layer.first, false);
-    compare_states(outputs, golden, prefix + "global", of_layer.second, true);
+    compare_states(outputs, golden, prefix + "long", of_layer.first);
+    compare_states(outputs, golden, prefix + "global", of_layer.second);
   }
 }
 

@@ -1,28 +1,22 @@
 // Carried scores against dense_reference.h5, group `residual_scores`: layers of queries, keys and values alone.
-#include <cstdio>
+#include <cmath>
 
 #include "tests/core/nn/carried_attention.h"
+#include "tests/golden/falsified.h"
 #include "tests/golden/golden_case.h"
 #include "tests/golden/golden_group.h"
+#include "tests/reference/dense.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
+#include "tests/support/h5_edit.h"
+#include "tests/support/worst.h"
 
 namespace etc::test {
 namespace {
 
 // The file's README: float32; outputs of several layers.
 constexpr double kAbsolute = 1e-4, kRelative = 1e-4;
-
-// The largest difference in units of the tolerance, over the elements from `first` on.
-double worst_of(const std::vector<double>& expected, const std::vector<float>& got, std::size_t first) {
-  double worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double e = expected.at(first + i), off = std::abs(got[i] - e) / (kAbsolute + kRelative * std::abs(e));
-    if (!(off <= worst)) worst = std::isnan(off) ? HUGE_VAL : off;
-  }
-  return worst;
-}
 
 struct Group {
   explicit Group(const GoldenFile& file) : mask(file.read_mask("residual_scores/mask")) {
@@ -66,68 +60,96 @@ LayerHeads added(const std::vector<LayerHeads>& layers, std::size_t last) {
   return sum;
 }
 
-// Compares at visible pairs the running scores, each layer's contribution, and the scores of the form that is not equal.
-void compare_scores(const GoldenFile& file, const Group& group) {
-  const auto numbers = [&](const std::string& name) { return file.read<double>("residual_scores/" + name).values; };
-  const auto sums = numbers("carried_sum"), joined = numbers("concatenated_scores"), own = numbers("layer_scores");
-  const auto others = numbers("added_qk_scores_not_equal");
-  const CarriedRun run = carried(group.layers, group.sizes, Carry::sum);
-  std::vector<Tensor> of_sums;
-  for (std::size_t layer = 0; layer < group.layers.size(); ++layer) {
-    of_sums.push_back(carried({added(group.layers, layer)}, group.sizes, Carry::sum).scores.at(0));
+// The scores [N, n, n] of a layer from those by distance [N, n, 2n-1].
+void append_scores(std::vector<float>& to, const Tensor& scores, std::int64_t n) {
+  for (std::int64_t i = 0; i < scores.dim(0) * n * n; ++i) {
+    const std::int64_t key = i % n, row = i / n;
+    to.push_back(scores.data()[row * (2 * n - 1) + key - row % n + n - 1]);
   }
-  const std::int64_t n = group.n, pairs = n * n;
-  double worst = 0, apart = 0;
-  const auto compare = [&](double expected, double got) {
-    worst = std::max(worst, std::abs(got - expected) / (kAbsolute + kRelative * std::abs(expected)));
-  };
-  for (std::size_t at = 0; at < sums.size(); ++at) {
-    const auto i = static_cast<std::int64_t>(at);
-    if (group.mask[static_cast<std::size_t>(i % pairs)] == 0) continue;
-    const std::int64_t key = i % n, query = i / n % n, head = i / pairs % group.sizes.heads;
-    const auto layer = static_cast<std::size_t>(i / pairs / group.sizes.heads);
-    const auto score = [&](const Tensor& scores) {
-      return static_cast<double>(scores.data()[(head * n + query) * (2 * n - 1) + key - query + n - 1]);
-    };
-    compare(sums[at], score(run.scores.at(layer)));
-    compare(joined[at], score(run.scores.at(layer)));
-    compare(own[at], score(run.scores[layer]) - (layer == 0 ? 0 : score(run.scores[layer - 1])));
-    compare(others[at], score(of_sums[layer]));
-    apart = std::max(apart, std::abs(others[at] - sums[at]));
-  }
-  CHECK(worst <= 1);
-  CHECK(apart > 1e-2);
-  std::printf("residual_scores scores %.3f of what is tolerated; sums of queries and keys are %.1f apart\n", worst,
-              apart);
 }
 
-void compare_carried(const GoldenFile& file) {
-  const Group group(file);
-  const auto numbers = [&](const std::string& name) { return file.read<double>("residual_scores/" + name).values; };
-  for (const auto& [name, carry] : {std::pair("sum", Carry::sum), std::pair("mean", Carry::mean)}) {
+// Scores do not depend on the mask, so they are those of attention to all keys: the file has them of masked pairs, too.
+void add_scores(Group group, NamedNumbers& results) {
+  group.sizes.labels = nullptr;
+  const CarriedRun run = carried(group.layers, group.sizes, Carry::sum);
+  std::vector<float>&sums = results["carried_sum"], &own = results["layer_scores"];
+  for (std::size_t layer = 0; layer < group.layers.size(); ++layer) {
+    append_scores(sums, run.scores.at(layer), group.n);
+    append_scores(own, carried({group.layers[layer]}, group.sizes, Carry::sum).scores.at(0), group.n);
+    append_scores(results["added_qk_scores_not_equal"],
+                  carried({added(group.layers, layer)}, group.sizes, Carry::sum).scores.at(0), group.n);
+  }
+  results["concatenated_scores"] = sums;
+}
+
+// joined: the outputs are those of one attention on the queries and keys of all layers.
+NamedNumbers score_results(const Group& group, bool joined) {
+  NamedNumbers results;
+  for (const auto& [name, carry] : {std::pair<std::string, Carry>("sum", Carry::sum), {"mean", Carry::mean}}) {
     const CarriedRun run = carried(group.layers, group.sizes, carry);
     const auto probabilities = test::probabilities(group.layers, group.sizes, carry);
-    const auto outputs = numbers(std::string(name) + "/output"), probs = numbers(std::string(name) + "/probs");
-    double worst = 0;
     for (std::size_t layer = 0; layer < group.layers.size(); ++layer) {
-      CAPTURE(name, layer);
-      const std::size_t first = layer * run.outputs[layer].size();
-      const double of_output = worst_of(outputs, run.outputs[layer], first);
-      const double of_joined = worst_of(outputs, concatenated(group.layers, layer, group.sizes, carry), first);
-      const std::vector<float>& p = probabilities[layer];
-      const double of_probs = worst_of(probs, p, layer * p.size());
-      CHECK(of_output <= 1);
-      CHECK(of_joined <= 1);
-      CHECK(of_probs <= 1);
-      worst = std::max({worst, of_output, of_joined, of_probs});
+      const std::vector<float> output =
+          joined ? concatenated(group.layers, layer, group.sizes, carry) : run.outputs[layer];
+      std::vector<float>&outputs = results[name + "/output"], &probs = results[name + "/probs"];
+      outputs.insert(outputs.end(), output.begin(), output.end());
+      probs.insert(probs.end(), probabilities[layer].begin(), probabilities[layer].end());
     }
-    std::printf("residual_scores/%-4s %.3f of what is tolerated\n", name, worst);
   }
-  compare_scores(file, group);
+  add_scores(group, results);
+  return results;
+}
+
+bool is_score_input(const std::string& name) {
+  return name == "Q" || name == "K" || name == "V" || name == "mask";
+}
+
+// The names of the file's data sets that are not among the results, or not within the tolerance.
+std::vector<std::string> differing(const GoldenFile& file, const NamedNumbers& results) {
+  std::vector<std::string> names;
+  std::size_t compared = 0;
+  for (const std::string& name : data_sets_below(file, "residual_scores")) {
+    if (is_score_input(name)) continue;
+    ++compared;
+    const auto expected = file.read<double>("residual_scores/" + name).values;
+    const auto found = results.find(name);
+    const bool same = found != results.end() && worst_difference(expected, found->second, kAbsolute, kRelative) <= 1;
+    if (!same) names.push_back(name);
+  }
+  CHECK(compared == results.size());
+  return names;
 }
 
 TEST_CASE("carried scores have the scores, probabilities and outputs of the formulas", "[golden]") {
-  for_each_file_with("residual_scores/Q", compare_carried);
+  for_each_file_with("residual_scores/Q", [](const GoldenFile& file) {
+    const Group group(file);
+    for (const bool joined : {false, true}) {
+      const NamedNumbers results = score_results(group, joined);
+      CAPTURE(joined);
+      CHECK(differing(file, results) == std::vector<std::string>{});
+      const auto& others = results.at("added_qk_scores_not_equal");
+      CHECK(worst_difference(to_double(results.at("carried_sum")), others, 1e-2, 0) > 1);
+    }
+    file.require_all_read("residual_scores");
+  });
+}
+
+TEST_CASE("a changed number of carried scores is noticed, at masked pairs, too", "[golden]") {
+  for_each_file_with("residual_scores/Q", [](const GoldenFile& file) {
+    const Group group(file);
+    const NamedNumbers results = score_results(group, false);
+    for (const auto& [name, values] : results) {
+      for (const bool masked : {false, true}) {
+        const std::int64_t place =
+            largest_place(values, [&](std::size_t i) { return !masked || group.mask[i % group.mask.size()] == 0; });
+        if (values[static_cast<std::size_t>(place)] == 0) continue;  // a probability of a masked pair
+        CAPTURE(name, place);
+        const Falsified copy(file.path());
+        H5Edit(copy.path).scale_element("/residual_scores/" + name, place, 1.01);
+        CHECK(differing(GoldenFile(copy.path), results) == std::vector<std::string>{name});
+      }
+    }
+  });
 }
 
 }  // namespace

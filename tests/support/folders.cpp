@@ -29,9 +29,10 @@ std::optional<fs::path> golden_folder() {
 
 std::optional<fs::path> real_data_folder() {
   const auto golden = golden_folder();
-  if (!golden) return std::nullopt;
-  const fs::path folder = golden->parent_path() / "data";
-  if (fs::is_directory(folder)) return folder;
+  const fs::path shared = source_folder() / ".." / "shared";
+  for (const fs::path& beside : {golden ? golden->parent_path() : shared, shared}) {
+    if (fs::is_directory(beside / "data")) return fs::canonical(beside / "data");
+  }
   return std::nullopt;
 }
 

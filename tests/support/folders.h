@@ -17,7 +17,8 @@ std::filesystem::path source_folder();
 // "skipped" through `skip`).
 std::optional<std::filesystem::path> golden_folder();
 
-// The folder `data` beside the golden folder: real records and vocabularies. nullopt when it does not exist.
+// Real records and vocabularies: the folder `data` beside the golden folder, else ../shared/data beside the checkout.
+// nullopt when neither exists.
 std::optional<std::filesystem::path> real_data_folder();
 
 // Files of the golden folder with the given extension (".h5"), sorted by name.

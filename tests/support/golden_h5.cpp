@@ -1,5 +1,6 @@
 #include "tests/support/golden_h5.h"
 
+#include <fnmatch.h>
 #include <hdf5.h>
 
 #include <algorithm>
@@ -30,6 +31,20 @@ class Handle : NotCopied {
 
 std::string absolute(const std::string& object) {
   return object.empty() || object.front() != '/' ? "/" + object : object;
+}
+
+// The path without leading, trailing and doubled slashes: one spelling for every object.
+std::string plain(const std::string& object) {
+  std::string path;
+  for (const char c : object) {
+    if (c != '/' || (!path.empty() && path.back() != '/')) path += c;
+  }
+  if (path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+std::string attribute_path(const std::string& object, const std::string& name) {
+  return plain(object) + "@" + name;
 }
 
 template <typename T>
@@ -189,22 +204,30 @@ std::vector<std::string> GoldenFile::attributes(const std::string& object) const
 }
 
 std::string GoldenFile::string_attribute(const std::string& object, const std::string& name) const {
+  read_.insert(attribute_path(object, name));
   return with_attribute(file_, label(path_, object), object, name,
                         [](const Source& source) { return read_text(source).at(0); });
 }
 
 std::int64_t GoldenFile::int_attribute(const std::string& object, const std::string& name) const {
+  read_.insert(attribute_path(object, name));
   return with_attribute(file_, label(path_, object), object, name,
                         [](const Source& source) { return read_numbers<std::int64_t>(source).values.at(0); });
 }
 
 double GoldenFile::real_attribute(const std::string& object, const std::string& name) const {
+  return real_attributes(object, name).at(0);
+}
+
+std::vector<double> GoldenFile::real_attributes(const std::string& object, const std::string& name) const {
+  read_.insert(attribute_path(object, name));
   return with_attribute(file_, label(path_, object), object, name,
-                        [](const Source& source) { return read_numbers<double>(source).values.at(0); });
+                        [](const Source& source) { return read_numbers<double>(source).values; });
 }
 
 template <typename T>
 GoldenArray<T> GoldenFile::read(const std::string& data_set) const {
+  read_.insert(plain(data_set));
   return with_data_set(file_, label(path_, data_set), data_set,
                        [](const Source& source) { return read_numbers<T>(source); });
 }
@@ -231,7 +254,43 @@ void GoldenFile::check_offsets(const std::vector<std::int64_t>& offsets, std::si
 }
 
 std::vector<std::string> GoldenFile::read_strings(const std::string& data_set) const {
+  read_.insert(plain(data_set));
   return with_data_set(file_, label(path_, data_set), data_set, [](const Source& source) { return read_text(source); });
+}
+
+void GoldenFile::add_unread(const std::string& group, std::vector<std::string>& names) const {
+  const std::string prefix = group.empty() ? "" : group + "/";
+  const auto add = [&](const std::string& name) {
+    if (read_.count(name) == 0) names.push_back(name);
+  };
+  const auto add_attributes = [&](const std::string& object) {
+    for (const std::string& name : attributes(object)) add(attribute_path(object, name));
+  };
+  add_attributes(group);
+  for (const std::string& name : data_sets(group)) {
+    add(prefix + name);
+    add_attributes(prefix + name);
+  }
+  for (const std::string& name : groups(group)) add_unread(prefix + name, names);
+}
+
+std::vector<std::string> GoldenFile::unread(const std::string& group, const LeftUnread& left) const {
+  std::vector<std::string> names;
+  add_unread(plain(group), names);
+  std::erase_if(names, [&](const std::string& name) {
+    for (const char* text : {"@kind", "@description", "@note", "@provenance", "@source"}) {
+      if (name == text) return true;
+    }
+    return std::any_of(left.begin(), left.end(),
+                       [&](const auto& one) { return fnmatch(one.first.c_str(), name.c_str(), 0) == 0; });
+  });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void GoldenFile::require_all_read(const std::string& group, const LeftUnread& left) const {
+  const std::vector<std::string> names = unread(group, left);
+  if (!names.empty()) fail(label(path_, group), "no test reads {}", fmt::join(names, ", "));
 }
 
 std::vector<std::filesystem::path> golden_files_of_kind(const std::string& kind) {

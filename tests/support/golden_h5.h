@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,19 @@ struct GoldenArray {
   std::vector<std::int64_t> shape;  // empty: a scalar
 };
 
+// What a reader leaves unread on purpose: patterns (`*` stands for any text) of data sets "group/data_set" and attributes
+// "group@attribute", each with the reason.
+using LeftUnread = std::map<std::string, std::string>;
+
 // One open file. Object paths are like "group/data_set"; "" or "/" is the root. Every failure throws Error naming the
 // file and the object. Not thread-safe.
+//
+// A number that no test reads may be wrong unnoticed. So a test that compares a file, or one of its groups, ends with
+//   file.require_all_read(group);
+// or, if it leaves something to other tests, with
+//   file.require_all_read("", {{"builder*", "compared by tests/sparse/labels"}});
+// Reads count per object of this class: has(), data_sets() and attributes() are no reads, the same file opened again starts
+// with none.
 class GoldenFile : NotCopied {
  public:
   explicit GoldenFile(std::filesystem::path path);
@@ -37,6 +50,7 @@ class GoldenFile : NotCopied {
   std::string string_attribute(const std::string& object, const std::string& name) const;
   std::int64_t int_attribute(const std::string& object, const std::string& name) const;  // booleans are 0 and 1
   double real_attribute(const std::string& object, const std::string& name) const;
+  std::vector<double> real_attributes(const std::string& object, const std::string& name) const;  // a list
 
   // Numbers of any stored type, including booleans, converted to T: float, double, int32_t, int64_t or uint8_t.
   template <typename T>
@@ -57,6 +71,12 @@ class GoldenFile : NotCopied {
     return cut_rows(read_strings(name + "/values"), read<std::int64_t>(name + "/offsets").values);
   }
 
+  // Data sets and attributes of the group and below it that were not read, sorted, without those that a pattern names and
+  // without the root's texts (kind, description, note, provenance, source).
+  std::vector<std::string> unread(const std::string& group = "", const LeftUnread& left = {}) const;
+  // Throws Error naming them if there are any.
+  void require_all_read(const std::string& group = "", const LeftUnread& left = {}) const;
+
  private:
   // Throws Error unless the rows are contiguous and cover all values.
   void check_offsets(const std::vector<std::int64_t>& offsets, std::size_t values) const;
@@ -71,8 +91,11 @@ class GoldenFile : NotCopied {
     return rows;
   }
 
+  void add_unread(const std::string& group, std::vector<std::string>& names) const;
+
   std::filesystem::path path_;
-  std::int64_t file_;  // an HDF5 identifier
+  std::int64_t file_;                   // an HDF5 identifier
+  mutable std::set<std::string> read_;  // data sets "group/data_set" and attributes "group@attribute"
 };
 
 // The .h5 files of the golden folder whose root attribute `kind` is `kind`, sorted by name.

@@ -3,6 +3,7 @@
 #include "etc_core/base/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/h5_edit.h"
 
 using namespace etc;
 
@@ -47,4 +48,30 @@ TEST_CASE("every object of every golden HDF5 file can be read", "[golden]") {
 TEST_CASE("a golden file names itself and the object it lacks", "[support]") {
   const test::TemporaryFolder folder;
   REQUIRE_THROWS_WITH(test::GoldenFile(folder / "none.h5"), Catch::Contains("none.h5: cannot open as HDF5"));
+}
+
+TEST_CASE("a golden file names the data sets and attributes that nothing has read", "[support]") {
+  const test::TemporaryFolder folder;
+  {
+    test::H5Edit edit(folder / "some.h5");
+    edit.put_floats("/case/x", {1}, 4);
+    edit.put_floats("/case/y64", {1}, 8);
+    edit.put_floats("/other/x", {1}, 4);
+    edit.put_attribute("/case", "radius", 3);
+    edit.put_attribute("/case/x", "unit", 1);
+    edit.put_attribute("/", "kind", std::string("some"));
+    edit.put_attribute("/", "steps", 5);
+  }
+  const test::GoldenFile file(folder / "some.h5");
+  using Names = std::vector<std::string>;
+  CHECK(file.unread() == Names{"@steps", "case/x", "case/x@unit", "case/y64", "case@radius", "other/x"});
+  CHECK(file.unread("case", {{"*64", "twins"}}) == Names{"case/x", "case/x@unit", "case@radius"});
+  CHECK_THROWS_WITH(file.require_all_read("/case/"),
+                    Catch::EndsWith("no test reads case/x, case/x@unit, case/y64, case@radius"));
+  file.read<float>("/case//x");
+  file.int_attribute("case/", "radius");
+  file.int_attribute("case/x", "unit");
+  CHECK(file.unread("case") == Names{"case/y64"});
+  CHECK_NOTHROW(file.require_all_read("case", {{"case/y64", "twin of y"}}));
+  CHECK(file.unread() == Names{"@steps", "case/y64", "other/x"});
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/support/catch.h"
+#include "tests/support/worst.h"
 
 using namespace etc::test;
 
@@ -29,4 +30,21 @@ TEST_CASE("numbers are near within the tolerance, and a nan or an infinity only 
       REQUIRE_FALSE(near_all("expected bad", near, same, 1));
     }
   }
+}
+
+TEST_CASE("of many differences the worst is kept, and nan or another length is infinite", "[support]") {
+  double worst = 0;
+  keep_worst(worst, 0.5);
+  keep_worst(worst, 0.25);
+  CHECK(worst == 0.5);
+  keep_worst(worst, NAN);
+  CHECK(worst == HUGE_VAL);
+  keep_worst(worst, 1);
+  CHECK(worst == HUGE_VAL);
+  const std::vector<float> got = {1, -3};
+  CHECK(worst_difference({2, -2}, got, 1, 0) == 1);
+  CHECK(worst_difference({1, -2}, got, 0, 0.25) == 2);
+  CHECK(worst_difference({1, NAN}, got, 1, 1) == HUGE_VAL);
+  CHECK(worst_difference({NAN, -3}, got, 1, 1) == HUGE_VAL);
+  CHECK(worst_difference({1, -3, 0}, got, 1, 1) == HUGE_VAL);
 }

@@ -8,6 +8,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/replaceable.h"
 #include "tests/golden/golden_group.h"
+#include "tests/support/worst.h"
 
 using namespace etc;
 using Catch::Contains;
@@ -49,16 +50,15 @@ TEST_CASE("the mean of checkpoints is that of the formulas", "[checkpoint][golde
       }
       const test::TemporaryFolder folder;
       const std::vector<float> mean = mean_of(models, folder);
-      double worst = 0;
-      for (std::size_t i = 0; i < size; ++i) {
-        const double e = expected[i] * falsified;
-        worst = std::max(worst, std::abs(static_cast<double>(mean[i]) - e) / (2e-7 + 2e-7 * std::abs(e)));
-      }
-      return worst;
+      std::vector<double> changed = expected;
+      changed.back() *= falsified;
+      return test::worst_difference(changed, mean, 2e-7, 2e-7);
     };
     CHECK(worst_of_last(3, 1) <= 1);
     CHECK(worst_of_last(3, 1.001) > 1);
+    CHECK(worst_of_last(3, NAN) > 1);
     CHECK(worst_of_last(2, 1) > 1);
+    file.require_all_read("checkpoint_average");
   });
 }
 

@@ -22,7 +22,9 @@ void for_each_group(const std::string& kind,
   if (paths.empty()) etc::test::skip("no golden file of kind " + kind);
   for (const auto& path : paths) {
     const GoldenFile file(path);
-    for (const std::string& group : file.groups()) {
+    const std::vector<std::string> groups = file.groups();
+    CHECK(!groups.empty());
+    for (const std::string& group : groups) {
       CAPTURE(path, group);
       check(file, group);
     }

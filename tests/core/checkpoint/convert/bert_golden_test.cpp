@@ -125,25 +125,19 @@ TEST_CASE("BERT and its RealFormer run through ETC as published, forward and bac
 }
 
 TEST_CASE("TensorFlow checkpoints of BERT give the golden outputs", "[convert][golden]") {
-  const auto folder = test::golden_folder();
   GoldenReport report("BERT checkpoints, worst difference", BertDifference::columns());
-  int found = 0;
-  if (folder && fs::exists(*folder / "ckpt")) {
-    for (const auto& entry : fs::directory_iterator(*folder / "ckpt")) {
-      const fs::path file = *folder / (entry.path().filename().string() + ".h5");
-      if (!fs::exists(entry.path() / "bert_config.json") || !fs::exists(file)) continue;
-      CAPTURE(file.string());
-      const BertGolden golden(file);
-      // The configuration of the checkpoint has only use_running_mean, as RealFormer's own configurations do.
-      const BertConfig config =
-          bert_config_from_json(read_json_file(entry.path() / "bert_config.json"), "bert_config.json");
-      REQUIRE(config.use_residual_attention == golden.config.use_residual_attention);
-      const EtcConfig etc = etc_config_for(config, BertKind::bert, true);
-      check(report, entry.path().filename().string(), golden, run(golden, *open_tensors(entry.path()), etc));
-      ++found;
-    }
+  const auto checkpoints = test::golden_checkpoints("bert_config.json");
+  if (checkpoints.empty()) return test::skip("no BERT checkpoints with golden outputs");
+  for (const fs::path& checkpoint : checkpoints) {
+    CAPTURE(checkpoint.string());
+    const BertGolden golden(test::golden_file_of(checkpoint));
+    // The configuration of the checkpoint has only use_running_mean, as RealFormer's own configurations do.
+    const BertConfig config =
+        bert_config_from_json(read_json_file(checkpoint / "bert_config.json"), "bert_config.json");
+    REQUIRE(config.use_residual_attention == golden.config.use_residual_attention);
+    const EtcConfig etc = etc_config_for(config, BertKind::bert, true);
+    check(report, checkpoint.filename().string(), golden, run(golden, *open_tensors(checkpoint), etc));
   }
-  if (found == 0) test::skip("no BERT checkpoints with golden outputs");
 }
 
 namespace {
