@@ -1,5 +1,6 @@
 #include "tasks/nq/answer.h"
 
+#include "etc_core/base/error.h"
 #include "tasks/feed/features.h"
 #include "tasks/nq/head.h"
 #include "tasks/nq/top_logits.h"
@@ -29,7 +30,9 @@ void NqAnswer::add(Examples examples, const EncoderInput& input, const HeadOutpu
 }
 
 Json NqAnswer::finish() {
-  const Prediction prediction = document_->decode().prediction;
+  const DecodedDocument decoded = document_->decode();
+  if (!decoded.fault.empty()) fail("decode", "{}", decoded.fault);
+  const Prediction& prediction = decoded.prediction;
   Json shorts = Json::array();
   for (const Span& span : prediction.short_answers) {
     if (span.start_token >= 0) shorts.push_back(json_of(span, prediction.short_score));

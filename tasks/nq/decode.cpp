@@ -52,12 +52,12 @@ void DocumentDecoder::add(const WindowLogits& window) {
       const double score = options_.score == ScoreKind::quotient ? logit / zero : logit - zero;
       const std::int64_t token = window.token_pos[static_cast<std::size_t>(position)];
       if (token < 0) continue;
-      if (!std::isfinite(score)) {
-        fail("decode",
-             "score_not_finite: document {}, window {}: logit {} of position {}, {} of position 0 (set "
-             "task.answer_score to "
-             "difference; the weights may be damaged)",
-             id_, windows_, logit, position, zero);
+      if (!std::isfinite(score) && fault_.empty()) {
+        fault_ = fmt::format(
+            "score_not_finite: document {}, window {}: logit {} of position {}, {} of position 0 (set "
+            "task.answer_score "
+            "to difference; the weights may be damaged)",
+            id_, windows_, logit, position, zero);
       }
       entries_[c].push_back({score, token});
       best_of_column = std::max(best_of_column, score);
@@ -122,6 +122,11 @@ DocumentDecoder::Choice DocumentDecoder::joint_short() const {
 DecodedDocument DocumentDecoder::decode() const {
   DecodedDocument document;
   document.prediction.example_id = id_;
+  document.fault = fault_;
+  if (!fault_.empty()) {
+    document.found = false;
+    return document;
+  }
   Choice long_choice, short_choice;
   const bool any_empty = std::any_of(entries_.begin(), entries_.end(), [](const Entries& e) { return e.empty(); });
   if (options_.selection == SpanSelection::joint) {

@@ -57,6 +57,7 @@ struct DecodedDocument {
   // False: the selection needs an entry but there is none (no text in any window). The reference stops there; here the
   // prediction is "no answer" with scores 0.
   bool found = true;
+  std::string fault;  // not empty: a score is not finite, so there is no answer; says which and why
   std::vector<ScoredSpan> long_best, short_best;  // at most n_best each, best first
 };
 
@@ -65,7 +66,8 @@ class DocumentDecoder {
  public:
   DocumentDecoder(std::int64_t example_id, const DecodeOptions& options) : options_(options), id_(example_id) {}
 
-  // Throws Error naming document and window when a score is not finite (for example if the logit of position 0 is 0).
+  // Throws Error naming document and window when a logit is not finite. A score that is not, for example because the logit
+  // of position 0 is 0, is a fault of the document.
   void add(const WindowLogits& window);
   DecodedDocument decode() const;
   std::int64_t example_id() const { return id_; }
@@ -97,6 +99,7 @@ class DocumentDecoder {
   DecodeOptions options_;
   std::int64_t id_;
   std::int64_t windows_ = 0;
+  std::string fault_;  // the first
   std::array<Entries, kPositionColumns> entries_;
   std::array<float, kAnswerTypes> type_logits_{};
   double type_score_ = 0;  // of the window that gave type_logits_

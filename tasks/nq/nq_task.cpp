@@ -140,7 +140,11 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{fields(), made<NqTask>, score_files};
+  // The published settings of the base model.
+  static const TaskKind kKind{.keys = fields(),
+                              .make = made<NqTask>,
+                              .score = score_files,
+                              .training = {{"batch_size", 64}, {"epochs", 3.0}, {"learning_rate", 5e-5}}};
   return kKind;
 }
 

@@ -6,6 +6,7 @@
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 #include "tasks/text/raw_records.h"
 
 namespace etc::nq {
@@ -78,15 +79,12 @@ std::string listed(const std::vector<std::int64_t>& ids) {
 
 PredictionMap parse_predictions(const text::JsonField& file) {
   PredictionMap predictions;
-  std::map<std::int64_t, std::size_t> first;
   const text::JsonField list = file.member("predictions");
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Prediction prediction = parse_prediction(list.element(i));
-    const auto [place, fresh] = first.try_emplace(prediction.example_id, i);
-    if (!fresh) {
-      list.element(i).fail(fmt::format("id {} occurs twice, first at [{}]", prediction.example_id, place->second));
+    if (!predictions.insert_or_assign(prediction.example_id, prediction).second) {
+      log::warn("{}: id {} occurs again; the last entry counts", list.element(i).where(), prediction.example_id);
     }
-    predictions[prediction.example_id] = prediction;
   }
   return predictions;
 }
@@ -119,18 +117,27 @@ GoldDocument parse_gold(const text::JsonField& record) {
 }
 
 Gold read_gold(const std::vector<std::filesystem::path>& paths) {
-  Gold gold;
-  text::IdPlaces ids;
+  std::vector<GoldDocument> documents;
+  std::map<std::int64_t, std::size_t> places;  // of the ids in `documents`
   for (const auto& path : paths) {
     text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
       GoldDocument document = parse_gold(record);
-      ids.add(std::to_string(document.example_id), record);
-      if (document.annotations.empty()) {
-        gold.unannotated.push_back(document.example_id);
+      const auto [place, fresh] = places.try_emplace(document.example_id, documents.size());
+      if (fresh) {
+        documents.push_back(std::move(document));
       } else {
-        gold.documents.push_back(std::move(document));
+        log::warn("{}: id {} occurs again; the last document counts", record.where(), document.example_id);
+        documents[place->second] = std::move(document);
       }
     });
+  }
+  Gold gold;
+  for (GoldDocument& document : documents) {
+    if (document.annotations.empty()) {
+      gold.unannotated.push_back(document.example_id);
+    } else {
+      gold.documents.push_back(std::move(document));
+    }
   }
   text::require_gold(!gold.documents.empty(), paths, "annotated document");
   return gold;
@@ -147,9 +154,15 @@ void match_ids(PredictionMap& predictions, const Gold& gold, const std::string& 
   for (const auto& [id, prediction] : predictions) {
     if (!known.contains(id)) unknown.push_back(id);
   }
-  if (!missing.empty()) fail(where, "no prediction for {} gold documents: {}", missing.size(), listed(missing));
-  if (!unknown.empty())
-    fail(where, "{} predictions for documents that are not in gold: {}", unknown.size(), listed(unknown));
+  std::vector<std::string> differences;
+  if (!missing.empty()) {
+    differences.push_back(fmt::format("no prediction for {} gold documents: {}", missing.size(), listed(missing)));
+  }
+  if (!unknown.empty()) {
+    differences.push_back(
+        fmt::format("{} predictions for documents that are not in gold: {}", unknown.size(), listed(unknown)));
+  }
+  if (!differences.empty()) fail(where, "{}", fmt::join(differences, "; "));
 }
 
 }  // namespace etc::nq

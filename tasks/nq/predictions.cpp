@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "tasks/feed/features.h"
 #include "tasks/nq/head.h"
 #include "tasks/nq/top_logits.h"
@@ -94,6 +95,7 @@ void DocumentPredictions::add(Examples examples, const EncoderInput& input, cons
 void DocumentPredictions::close() {
   if (!document_) return;
   const DecodedDocument decoded = document_->decode();
+  if (!decoded.fault.empty()) log::warn("predict: {}; it has no answer", decoded.fault);
   write((written_ ? ",\n" : "\n") + prediction_line(decoded));
   written_ = true;
   if (options_.n_best > 0) n_best_.add(std::to_string(decoded.prediction.example_id), n_best_of(decoded));

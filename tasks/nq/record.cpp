@@ -274,8 +274,10 @@ class RecordReader {
     const Json* short_answers = member(entry, field, "short_answers");
     const Json* yes_no = member(entry, field, "yes_no_answer");
     if (long_answer == nullptr || short_answers == nullptr || yes_no == nullptr) return false;
+    const std::size_t before = inconsistent_;
     const auto span = read_span(*long_answer, field + ".long_answer");
     if (!span) return false;
+    annotation.long_left_out = inconsistent_ > before;
     annotation.answers.long_answer = *span;
     if (!short_answers->is_array()) {
       fields_.wrong_type(field + ".short_answers", "an array", *short_answers);
@@ -286,7 +288,10 @@ class RecordReader {
       std::size_t faults_before = inconsistent_;
       const auto short_span = read_span((*short_answers)[i], where);
       if (!short_span) return false;
-      if (inconsistent_ > faults_before) continue;
+      if (inconsistent_ > faults_before) {
+        annotation.short_left_out = true;
+        continue;
+      }
       if (!inside(*short_span, *span)) {
         faults_.warn(where, "short_outside_long",
                      fmt::format("[{}, {}) is not inside the long answer [{}, {})", short_span->start_token,

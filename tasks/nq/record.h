@@ -26,6 +26,8 @@ struct Candidate {
 struct RecordAnnotation {
   Annotation answers;
   bool exact_yes_no = true;  // yes_no_answer is spelt in capitals, as the data set does
+  // A span that contradicts itself was left out of the answers.
+  bool long_left_out = false, short_left_out = false;
 };
 
 // Texts are views into the raw record, which must outlive this.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "etc_core/base/error.h"
 #include "tasks/feed/features.h"
 #include "tasks/nq/head.h"
 #include "tasks/nq/top_logits.h"
@@ -55,6 +56,7 @@ std::string shown_prediction(const Json& raw_record, const data::Example& exampl
   window.type_logits = logits.at(kTypeLogits).value().data();
   decoder.add(window);
   const DecodedDocument decoded = decoder.decode();
+  if (!decoded.fault.empty()) fail("decode", "{}", decoded.fault);
   std::string text = fmt::format("{}: {}\n", feed::text(example, "id"), raw_record.value("question_text", ""));
   const auto probabilities = text::softmax({window.type_logits, kAnswerTypes});
   text += "  answer type:";

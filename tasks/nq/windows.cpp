@@ -219,6 +219,13 @@ DocumentLabel label_of(const Record& record, const PrepareConfig& config) {
   const RecordAnnotation& annotation = record.annotations.front();
   const Annotation& answers = annotation.answers;
   const bool reference = config.parity == Parity::reference;
+  // What remains beside a span that was left out must not pass for the whole answer.
+  if (!reference && (annotation.long_left_out || annotation.short_left_out)) {
+    label.type = AnswerType::null;
+    return label;
+  }
+  // For the reference such a short answer is one whose tokens are in no window.
+  const bool has_short = !answers.short_answers.empty() || annotation.short_left_out;
   label.long_start = answers.long_answer.start_token;
   label.long_end = answers.long_answer.end_token;
   const bool has_long = label.long_start >= 0 && label.long_end >= 0;
@@ -233,15 +240,15 @@ DocumentLabel label_of(const Record& record, const PrepareConfig& config) {
         label.short_end = std::max(label.short_end, span.end_token);
       }
     }
-  } else if (config.predict_la_when_no_sa && has_long) {
+  } else if (config.predict_la_when_no_sa && has_long && !has_short) {
     label.short_start = label.long_start;
     label.short_end = label.long_end;
   }
   const bool says_yes_or_no = answers.yes_no != YesNo::none && (annotation.exact_yes_no || !reference);
-  label.type = says_yes_or_no    ? (answers.yes_no == YesNo::yes ? AnswerType::yes : AnswerType::no)
-               : !shorts.empty() ? AnswerType::short_span
-               : has_long        ? AnswerType::long_only
-                                 : AnswerType::null;
+  label.type = says_yes_or_no ? (answers.yes_no == YesNo::yes ? AnswerType::yes : AnswerType::no)
+               : has_short    ? AnswerType::short_span
+               : has_long     ? AnswerType::long_only
+                              : AnswerType::null;
   return label;
 }
 

@@ -122,7 +122,12 @@ std::vector<std::string> key_strings(const std::vector<Phrase>& phrases) {
 Features lay_out(const Page& page, const std::vector<std::string>& keys, const data::Tokenizer& tokenizer,
                  const PrepareConfig& config) {
   if (config.fixed_block_len > 0) return lay_out_blocks(page, keys, tokenizer, config);
-  return ElementLayout(keys, tokenizer, config).build(page.elements);
+  // Labels are in the order of the key strings with a space on both sides (task-openkp 2.4), which differs from that of
+  // the bare ones where a character below the space follows: "a\tb" comes before "a".
+  std::vector<std::string> ordered = keys;
+  std::sort(ordered.begin(), ordered.end(),
+            [](const std::string& a, const std::string& b) { return a + ' ' < b + ' '; });
+  return ElementLayout(ordered, tokenizer, config).build(page.elements);
 }
 
 std::vector<std::int64_t> first_occurrences(const Features& features, std::int64_t longest_phrase) {

@@ -12,18 +12,17 @@ namespace etc::openkp {
 Head::Head(const EncoderConfig& model, std::int64_t longest_phrase, ParameterSet& parameters) {
   using Kind = Initializer::Kind;
   const std::int64_t hidden = model.hidden_size;  // H
-  const auto range = static_cast<float>(model.initializer_range);
   const auto constant = [&](const std::string& name, Kind kind) { return &parameters.add(name, {hidden}, {kind, 0}); };
   word_gamma_ = constant("word_emb_layer_norm/gamma", Kind::ones);
   word_beta_ = constant("word_emb_layer_norm/beta", Kind::zeros);
   for (std::int64_t k = 1; k <= longest_phrase; ++k) {
     const std::string name = fmt::format("{}gram_", k);
     // A phrase's vector is a sum over k words: a standard deviation divided by √k keeps its variance equal for every k.
-    const Initializer narrow{Kind::truncated_normal, range / std::sqrt(static_cast<float>(k))};
+    const Initializer narrow{Kind::truncated_normal, kSpread / std::sqrt(static_cast<float>(k))};
     ngrams_.push_back(
         {&parameters.add(name + "conv/kernel", {k, hidden, hidden}, narrow), constant(name + "conv/bias", Kind::zeros),
          constant(name + "layer_norm/gamma", Kind::ones), constant(name + "layer_norm/beta", Kind::zeros),
-         &parameters.add(fmt::format("logit_dense{}/kernel", k - 1), {hidden, 1}, {Kind::truncated_normal, range})});
+         &parameters.add(fmt::format("logit_dense{}/kernel", k - 1), {hidden, 1}, {Kind::truncated_normal, kSpread})});
   }
 }
 

@@ -9,6 +9,10 @@
 
 namespace etc::openkp {
 
+// Kernels and tables of OpenKP's layers are initialised with this standard deviation, whatever the model's
+// initializer_range is (task-openkp 4).
+inline constexpr float kSpread = 0.02f;
+
 //   e_j = LN(Σ h_i over the tokens i of word j)                        word vectors
 //   s_k[j] = w_k·LN_k(gelu(b_k + Σ_{t<k} W_k[t]ᵀ·e_{j+t}))               phrase of k words from word j
 //   h [T, H] final long states → s_k [words of all pages, 1], k = 1 … K

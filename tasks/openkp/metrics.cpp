@@ -78,12 +78,14 @@ std::map<std::string, double> ScoreSum::means(double removed_share) const {
 
 Json evaluate(const PhraseMap& predictions, const PhraseMap& gold, const std::string& where) {
   if (gold.empty()) fail("eval", "the gold files have no page to compare with");
+  std::vector<std::string> differences;
   if (const std::string missing = only_in(gold, predictions); !missing.empty()) {
-    fail(where, "no prediction for these gold pages: {}", missing);
+    differences.push_back("no prediction for these gold pages: " + missing);
   }
   if (const std::string unknown = only_in(predictions, gold); !unknown.empty()) {
-    fail(where, "predictions for pages that are not in gold: {}", unknown);
+    differences.push_back("predictions for pages that are not in gold: " + unknown);
   }
+  if (!differences.empty()) fail(where, "{}", fmt::join(differences, "; "));
   ScoreSum sum;
   std::int64_t few = 0;
   for (const auto& [url, phrases] : gold) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <span>
 
 #include "data/readers/flat_list.h"
@@ -62,6 +63,45 @@ bool are_sound(BoxNumbers numbers) {
   return sound;
 }
 
+// Takes the place of numbers that JSON or a double cannot hold; no page has such a size.
+constexpr double kNoSize = 1e300;
+
+// NaN and Infinity, as Python writes them, and numbers beyond the range of a double or, for integers, of 64 bits.
+bool is_no_size(const std::string& token) {
+  if (token == "NaN" || token == "Infinity" || token == "-Infinity") return true;
+  if (token.find_first_not_of("+-.0123456789eE") != std::string::npos) return false;
+  const double value = std::strtod(token.c_str(), nullptr);
+  const bool whole = token.find_first_of(".eE") == std::string::npos;
+  return std::isinf(value) || (whole && (value >= 0x1p64 || value < -0x1p63));
+}
+
+// The text with kNoSize for such numbers, so that each is found where it stands.
+std::string with_readable_numbers(const std::string& text) {
+  std::string result;
+  bool in_string = false;
+  for (std::size_t i = 0, end = 0; i < text.size(); i = end) {
+    end = i + 1;
+    if (in_string) {
+      if (text[i] == '\\') end = std::min(i + 2, text.size());
+      in_string = text[i] != '"';
+    } else if (text[i] == '"') {
+      in_string = true;
+    } else {
+      end = std::max(end, std::min(text.find_first_of(" \t\r\n,:[]{}\"", i), text.size()));
+    }
+    const std::string token = text.substr(i, end - i);
+    result += !in_string && is_no_size(token) ? "1e300" : token;
+  }
+  return result;
+}
+
+data::JsonRecord parse_list(std::string_view text) {
+  data::RecordSlice slice;
+  slice.text.reserve(text.size() + data::kTextPadding);
+  slice.text = text;
+  return data::parse_record(slice);
+}
+
 // The element list of a well-formed page.
 const data::FlatMembers kElementMembers{{"text"}, {"start_idx", "end_idx", "Id"}, {{"feature", 2 * kNumbersPerBox}}};
 
@@ -105,16 +145,25 @@ class PageReader {
 
   void parse_vdom(const std::string& text) {
     if (auto list = data::read_flat_list(text, kElementMembers)) return read_elements(std::move(*list));
-    data::RecordSlice slice;
-    slice.text.reserve(text.size() + data::kTextPadding);
-    slice.text = text;
     try {
-      const data::JsonRecord parsed = data::parse_record(slice);
+      const data::JsonRecord parsed = parse_odd_vdom(text);
       if (!parsed.value.is_array()) return fields_.wrong_type("VDOM", "a string that holds a JSON array", parsed.value);
       read_elements(parsed.value);
     } catch (const data::InputFault& fault) {
       faults_.reject("VDOM", "vdom_syntax", std::string("in the string: ") + fault.what());
     }
+  }
+
+  // A list that is no JSON even with readable numbers is reported by the place in the text itself.
+  static data::JsonRecord parse_odd_vdom(const std::string& text) {
+    const std::string readable = with_readable_numbers(text);
+    if (readable != text) {
+      try {
+        return parse_list(readable);
+      } catch (const data::InputFault&) {
+      }
+    }
+    return parse_list(text);
   }
 
   void read_elements(const Json& list) {
@@ -242,7 +291,8 @@ class PageReader {
   bool check_value(double value, const FieldPath& list, std::size_t index) {
     if (!(std::abs(value) <= kLargestPixels)) {
       faults_.reject(list.element(index).words(), "feature_not_finite",
-                     fmt::format("expected a size in pixels, got {}", value));
+                     value == kNoSize ? "expected a size in pixels, got a number that is not finite"
+                                      : fmt::format("expected a size in pixels, got {}", value));
       return false;
     }
     if (is_flag(index % kNumbersPerBox) && value != 0 && value != 1) {

@@ -1,6 +1,7 @@
 #include "tasks/openkp/prediction_file.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "tasks/text/raw_records.h"
 
 namespace etc::openkp {
@@ -31,11 +32,11 @@ PhrasesOfPage parse_page(const text::JsonField& record) {
 
 PhraseMap read_predictions(const std::filesystem::path& path) {
   PhraseMap pages;
-  text::IdPlaces urls;
   text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
     PhrasesOfPage page = parse_page(record);
-    urls.add(page.url, record);
-    pages[page.url] = std::move(page.phrases);
+    if (!pages.insert_or_assign(page.url, std::move(page.phrases)).second) {
+      log::warn("{}: url {} occurs again; the last line counts", record.where(), page.url);
+    }
   });
   return pages;
 }

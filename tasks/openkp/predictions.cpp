@@ -56,6 +56,7 @@ void OpenkpPredictions::add_page(const data::Example& page, std::span<const floa
   std::vector<std::string> candidates;
   for (const ScoredPhrase& phrase : phrases) candidates.push_back(phrase.text);
   sum_.add(candidates, references);
+  scored_.insert(url);
   if (!labelled(page)) return;
   loss_ += loss_of(page, classes, scoring_, 1, {});
   ++losses_;
@@ -71,11 +72,14 @@ void OpenkpPredictions::write(const std::string& url, const std::vector<ScoredPh
 }
 
 void OpenkpPredictions::add_rejected(const data::Fault& fault) {
+  if (scored_.contains(fault.id)) return;
   if (!fault.id.empty()) write(fault.id, {});
   const auto phrases = fault.details.find("key_phrases");
   if (phrases == fault.details.end()) return;
   const auto& references = std::get<feed::Texts>(phrases->second);
-  if (!references.empty()) sum_.add({}, references);
+  if (references.empty()) return;
+  sum_.add({}, references);
+  if (!fault.id.empty()) scored_.insert(fault.id);
 }
 
 Metrics OpenkpPredictions::metrics() const {

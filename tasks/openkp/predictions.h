@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "tasks/n_best_file.h"
 #include "tasks/openkp/decode.h"
@@ -17,7 +19,8 @@ class OpenkpPredictions final : public Predictions {
 
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
-  // A page that could not be prepared has no predicted phrases, and is scored as 0 if it has gold key phrases.
+  // A page that could not be prepared has no predicted phrases, and is scored as 0 if it has gold key phrases and no other
+  // page of its url is scored.
   void add_rejected(const data::Fault& fault) override;
 
   // Precision, recall and F1 at 1, 3 and 5, F1@3 first; the mean loss of the pages with a label; the number of scored
@@ -34,6 +37,7 @@ class OpenkpPredictions final : public Predictions {
   std::optional<PredictionFile> file_;
   NBestFile n_best_;
   ScoreSum sum_;
+  std::set<std::string> scored_;  // urls
   double loss_ = 0;
   std::int64_t losses_ = 0, few_ = 0;
 };

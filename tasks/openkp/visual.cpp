@@ -5,6 +5,7 @@
 #include "etc_core/autograd/functions.h"
 #include "etc_core/base/error.h"
 #include "tasks/feed/features.h"
+#include "tasks/openkp/head.h"
 #include "tasks/openkp/schema.h"
 
 namespace etc::openkp {
@@ -62,7 +63,7 @@ std::vector<std::int32_t> indicator_crosses(const data::Example& example) {
 VisualEmbedding::VisualEmbedding(const EncoderConfig& model, bool extra_layer, ParameterSet& parameters)
     : hidden_(model.hidden_size) {
   using Kind = Initializer::Kind;
-  const Initializer normal{Kind::truncated_normal, static_cast<float>(model.initializer_range)};
+  const Initializer normal{Kind::truncated_normal, kSpread};
   const auto table = [&](const std::string& name, std::int64_t rows) {
     return &parameters.add(name + "/embedding_table", {rows, hidden_}, normal);
   };

@@ -111,6 +111,85 @@ Numbers tokens(const Prediction& p) {
           p.long_answer.end_token};
 }
 
+constexpr std::int64_t kTop = 50;  // logits that the reference takes per window and column
+
+std::filesystem::path features_of(const std::filesystem::path& decode) {
+  std::string name = decode.filename().string();
+  name.replace(name.find("nq_decode"), 9, "nq_features");
+  return decode.parent_path() / name;
+}
+
+// One golden decode: the logits of some windows of a configuration, in reading order.
+class GoldenDecode {
+ public:
+  GoldenDecode(const test::GoldenFile& file, const test::GoldenFile& features, const std::string& name)
+      : rows_(file.read<std::int64_t>(name + "/window_row").values),
+        logits_(file.read<float>(name + "/logits")),
+        types_(file.read<float>(name + "/answer_type_logits").values),
+        top_index_(file.read<std::int64_t>(name + "/topk_index").values),
+        top_value_(file.read<float>(name + "/topk_value").values) {
+    const std::string config = file.string_attribute(name, "config");
+    const auto token_pos = features.read_ragged<std::int64_t>(config + "/token_pos");
+    const auto ids = features.read_ragged<std::int64_t>(config + "/unique_ids");
+    for (const std::int64_t row : rows_) {
+      token_pos_.push_back(token_pos.at(static_cast<std::size_t>(row)));
+      ids_.push_back(ids.at(static_cast<std::size_t>(row)).at(0));
+    }
+    const std::int64_t L = logits_.shape.at(2);
+    REQUIRE(logits_.shape == Numbers{std::ssize(rows_), 4, L});
+    windows_.assign(rows_.size(), std::vector<float>(static_cast<std::size_t>(4 * L)));
+    for (std::int64_t i = 0; i < std::ssize(logits_.values); ++i) {
+      windows_[static_cast<std::size_t>(i / (4 * L))][static_cast<std::size_t>(i % L * 4 + i / L % 4)] =
+          logits_.values[static_cast<std::size_t>(i)];
+    }
+  }
+
+  void require_top_logits() const {
+    const std::int64_t L = logits_.shape[2], columns = std::ssize(rows_) * 4;
+    REQUIRE(std::ssize(top_index_) == columns * kTop);
+    REQUIRE(std::ssize(top_value_) == columns * kTop);
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const float* logits = logits_.values.data() + column * L;
+      const auto order = text::largest({logits, static_cast<std::size_t>(L)}, kTop);
+      REQUIRE(std::equal(order.begin(), order.end(), top_index_.begin() + column * kTop));
+      std::vector<float> values;
+      for (const auto position : order) values.push_back(logits[position]);
+      REQUIRE(std::equal(values.begin(), values.end(), top_value_.begin() + column * kTop));
+    }
+  }
+
+  // Requires the predictions of all documents; returns how many were equal and on how many the reference stops.
+  std::pair<std::size_t, std::size_t> compare(const DecodeOptions& options, const Json& predictions) const {
+    Documents documents(options);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      add(documents.of(ids_[i]), token_pos_[i], windows_[i], types_.data() + i * kAnswerTypes);
+    }
+    REQUIRE(predictions.size() == documents.decoders().size());
+    std::size_t stops = 0;
+    for (std::size_t d = 0; d < predictions.size(); ++d) {
+      const DecodedDocument document = documents.decoders()[d].decode();
+      const Json ours = Json::parse(prediction_line(document));
+      if (document.found) {
+        REQUIRE(ours == predictions[d]);
+      } else {
+        ++stops;
+        REQUIRE(predictions[d] == Json{{"error", "empty list"}, {"example_id", ours.at("example_id")}});
+      }
+    }
+    return {predictions.size() - stops, stops};
+  }
+
+ private:
+  std::vector<std::int64_t> rows_;
+  test::GoldenArray<float> logits_;  // [n, 4, L]
+  std::vector<float> types_;
+  std::vector<std::int64_t> top_index_;  // [n, 4, kTop]
+  std::vector<float> top_value_;
+  std::vector<Numbers> token_pos_;
+  Numbers ids_;
+  std::vector<std::vector<float>> windows_;  // [n][L · 4]
+};
+
 }  // namespace
 
 TEST_CASE("decoded predictions equal the published decoder's, in every setting", "[tasks][nq][golden]") {
@@ -119,57 +198,31 @@ TEST_CASE("decoded predictions equal the published decoder's, in every setting",
   if (files.empty()) return test::skip("no golden Natural Questions decodes");
   for (const auto& path : files) {
     CAPTURE(path);
-    std::string features_name = path.filename().string();
-    features_name.replace(features_name.find("nq_decode"), 9, "nq_features");
-    const test::GoldenFile file(path), features(path.parent_path() / features_name);
+    const test::GoldenFile file(path), features(features_of(path));
+    CHECK(file.string_attribute("", "task") == "nq");
+    CHECK(file.int_attribute("", "top_k") == kTop);
     for (const std::string& name : file.groups()) {
-      if (!file.has(name + "/predictions_json")) continue;
+      if (name == "loss" || name == "head") continue;
       CAPTURE(name);
-      const std::string config = file.string_attribute(name, "config");
-      const auto token_pos = features.read_ragged<std::int64_t>(config + "/token_pos");
-      const auto ids = features.read_ragged<std::int64_t>(config + "/unique_ids");
-      const auto rows = file.read<std::int64_t>(name + "/window_row").values;
-      const auto logits = file.read<float>(name + "/logits");  // [n, 4, L]
-      const auto types = file.read<float>(name + "/answer_type_logits").values;
-      const auto top = file.read<std::int64_t>(name + "/topk_index").values;  // [n, 4, 50]
-      const std::int64_t L = logits.shape[2];
-      std::vector<std::vector<float>> windows(rows.size(), std::vector<float>(static_cast<std::size_t>(4 * L)));
-      for (std::int64_t i = 0; i < std::ssize(logits.values); ++i) {
-        windows[static_cast<std::size_t>(i / (4 * L))][static_cast<std::size_t>(i % L * 4 + i / L % 4)] =
-            logits.values[static_cast<std::size_t>(i)];
-      }
-      for (std::size_t column = 0; column < rows.size() * 4; ++column) {
-        const auto order = text::largest(
-            {logits.values.data() + static_cast<std::int64_t>(column) * L, static_cast<std::size_t>(L)}, 50);
-        REQUIRE(std::equal(order.begin(), order.end(), top.begin() + static_cast<std::int64_t>(column) * 50));
-      }
-      const Json golden = Json::parse(file.read_strings(name + "/predictions_json")[0]);
-      std::size_t documents_compared = 0, stops = 0;
-      for (const auto& [key, expected] : golden.items()) {
+      const GoldenDecode golden(file, features, name);
+      golden.require_top_logits();
+      const Json predictions = Json::parse(file.read_strings(name + "/predictions_json").at(0));
+      REQUIRE(predictions.size() > 0);
+      std::size_t documents = 0, stops = 0;
+      for (const auto& [key, expected] : predictions.items()) {
         CAPTURE(key);
-        const DecodeOptions options = options_of(key);
-        Documents documents(options);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-          const auto row = static_cast<std::size_t>(rows[i]);
-          add(documents.of(ids[row][0]), token_pos[row], windows[i], types.data() + i * kAnswerTypes);
-        }
-        const Json& predictions = expected.at("predictions");
-        REQUIRE(predictions.size() == documents.decoders().size());
-        for (std::size_t d = 0; d < predictions.size(); ++d) {
-          const DecodedDocument document = documents.decoders()[d].decode();
-          if (predictions[d].contains("error")) {  // the reference stops on this document
-            REQUIRE_FALSE(document.found);
-            ++stops;
-            continue;
-          }
-          REQUIRE(document.found);
-          REQUIRE(Json::parse(prediction_line(document)) == predictions[d]);
-          ++documents_compared;
-        }
+        REQUIRE(expected.size() == 1);
+        const auto [compared, without] = golden.compare(options_of(key), expected.at("predictions"));
+        documents += compared;
+        stops += without;
       }
       std::printf("%s %s: %zu settings, %zu documents equal, %zu without a list to choose from\n",
-                  path.filename().c_str(), name.c_str(), golden.size(), documents_compared, stops);
+                  path.filename().c_str(), name.c_str(), predictions.size(), documents, stops);
     }
+    file.require_all_read("", {{"loss*", "compared by the test of losses"},
+                               {"head*", "compared by the test of the head"},
+                               {"*@kind", "describes the logits"},
+                               {"*@note", "describes the entries"}});
   }
 }
 
@@ -257,7 +310,7 @@ TEST_CASE("answer types, windows and n-best lists", "[tasks][nq]") {
   CHECK_FALSE(Json::parse(prediction_line(document)).contains("n_best"));
 }
 
-TEST_CASE("a score that is not finite is an error naming document and window", "[tasks][nq]") {
+TEST_CASE("a score that is not finite is a fault naming document and window, a logit an error", "[tasks][nq]") {
   const Numbers token_pos = {-1, 5};
   std::vector<float> logits = {0, 1, 1, 1, 2, 2, 2, 2};
   const std::vector<float> types(5, 0);
@@ -270,9 +323,16 @@ TEST_CASE("a score that is not finite is an error naming document and window", "
     } catch (const Error& error) {
       return error.what();
     }
-    return "";
+    const DecodedDocument document = decoder.decode();
+    CHECK(document.found == document.fault.empty());
+    if (!document.found) {
+      CHECK(document.prediction.example_id == -12);
+      CHECK(document.prediction.long_answer.null());
+      CHECK(document.prediction.long_score == 0);
+    }
+    return document.fault;
   };
-  CHECK_THAT(message(ScoreKind::quotient), Catch::Contains("score_not_finite: document -12, window 0"));
+  CHECK_THAT(message(ScoreKind::quotient), Catch::StartsWith("score_not_finite: document -12, window 0"));
   CHECK(message(ScoreKind::difference).empty());
   logits[4] = std::numeric_limits<float>::quiet_NaN();
   CHECK_THAT(message(ScoreKind::difference), Catch::Contains("a logit is nan"));

@@ -9,6 +9,7 @@
 #include "tests/support/small_config.h"
 #include "tests/tasks/nq/golden_windows.h"
 #include "tests/tasks/nq/small_records.h"
+#include "tests/tasks/padded_inputs.h"
 #include "tests/tasks/raw_records.h"
 
 using namespace etc;
@@ -18,6 +19,19 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 using GoldenBytes = test::GoldenArray<std::uint8_t>;
+
+// A golden window's example ids and global tokens. Breakpoints are 1 at the last real position.
+test::PaddedInputs padded_inputs(const test::GoldenFile& file, const std::string& config, std::size_t row) {
+  const auto feature = [&](const char* name) { return file.read_ragged<std::int64_t>(config + "/" + name).at(row); };
+  const auto example_ids = [&](const char* breakpoints) {
+    Numbers ids = feature(breakpoints);
+    for (std::size_t i = ids.size(); i-- > 1;) ids[i - 1] += ids[i];
+    return ids;
+  };
+  return {example_ids("long_breakpoints"), example_ids("global_breakpoints"), feature("sentence_ids"),
+          file.int_attribute(config + "/derived", "local_radius"),
+          file.int_attribute(config + "/derived", "relative_pos_max_distance")};
+}
 
 // Number of pairs of real tokens whose label is not (mask ? id : kMasked). The golden arrays are padded: they have more
 // rows than ours, and each is `stride` long.
@@ -62,7 +76,8 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
   for (const auto& path : test::golden_nq_feature_files()) {
     const test::GoldenFile file(path);
     for (const std::string& name : file.groups()) {
-      if (!file.has(name + "/derived")) continue;
+      CAPTURE(path, name);
+      REQUIRE_FALSE(file.groups(name + "/derived").empty());
       const test::GoldenNqConfig group(file, name);
       const std::vector<data::Example> windows = group.windows();
       EtcConfig model = small_model();
@@ -71,8 +86,12 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
       model.relative_vocab_size = 2 * model.relative_pos_max_distance + 4;
       for (const std::string& index : file.groups(name + "/derived")) {
         const std::string at = name + "/derived/" + index;
-        CAPTURE(path, at);
+        CAPTURE(at);
         const auto row = static_cast<std::size_t>(file.int_attribute(at, "window_row"));
+        const test::PaddedInputs padded = padded_inputs(file, name, row);
+        CHECK(file.read<std::int64_t>(at + "/long_example_ids").values == padded.long_ids);
+        CHECK(file.read<std::int64_t>(at + "/global_example_ids").values == padded.global_ids);
+        test::require_masks_and_ids(file, at, padded);
         const std::vector<data::LoadedExample> examples = {{0, 0, windows.at(row)}};
         const auto golden = [&](const std::string& array) { return file.read<std::uint8_t>(at + "/" + array); };
         const EncoderInput soft = nq::feed(examples, model, true, "here");
@@ -90,6 +109,7 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
         CHECK(differences(hard.labels.g2l, G, L, golden("g2l_att_mask_hard"), g2l_ids) == 0);
         ++cases;
       }
+      file.require_all_read(name + "/derived");
     }
   }
   if (cases == 0) return test::skip("no golden Natural Questions model inputs");

@@ -40,7 +40,6 @@ class GoldenNqConfig {
 
  private:
   Source load(const std::string& file, std::size_t index) const;
-  std::filesystem::path resolve(const std::string& file) const;
 
   std::string name_;
   std::filesystem::path folder_;  // of the golden file

@@ -1,6 +1,8 @@
 // Head and loss against the numbers of the published ones, the worked example and central differences.
 #include "tasks/nq/head.h"
 
+#include <cmath>
+
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/autograd/gradient_check.h"
@@ -51,7 +53,7 @@ void require_close(const std::vector<float>& ours, const std::vector<float>& gol
     const double allowed = 1e-6 + 1e-5 * std::abs(static_cast<double>(golden[i]));
     const double error = std::abs(static_cast<double>(ours[i]) - golden[i]);
     worst = std::max(worst, error / allowed);
-    if (error > allowed) {
+    if (!(error <= allowed)) {
       CAPTURE(i, ours[i], golden[i]);
       REQUIRE(error <= allowed);
     }
@@ -70,46 +72,111 @@ EtcConfig model_of_width(std::int64_t hidden) {
   return model;
 }
 
+// A golden loss: logits and labels of some windows, the loss, its five parts and its gradients.
+class GoldenLoss {
+ public:
+  GoldenLoss(const test::GoldenFile& file, std::string group)
+      : file_(file),
+        group_(std::move(group)),
+        labels_(file.read<std::int64_t>(at("labels")).values),
+        type_labels_(file.read<std::int64_t>(at("answer_type")).values),
+        types_(file.read<float>(at("answer_type_logits")).values) {
+    const auto logits = file.read<float>(at("position_logits"));  // [B, 4, L]
+    B_ = logits.shape.at(0), L_ = logits.shape.at(2);
+    positions_ = transposed(logits.values, B_, 4, L_);
+  }
+
+  void compare(double& worst) const {
+    std::vector<float> dpositions(positions_.size()), dtypes(types_.size());
+    const double loss = mean_loss(positions_, types_, type_labels_, dpositions.data(), dtypes.data());
+    CHECK(loss == Approx(file_.real_attribute(group_, "loss")).epsilon(1e-9));
+    CHECK(loss == Approx(file_.real_attribute(group_, "loss_float32")).epsilon(3e-6));
+    require_close(dpositions, transposed(file_.read<float>(at("grad_position_logits")).values, B_, 4, L_), worst);
+    require_close(dtypes, file_.read<float>(at("grad_answer_type_logits")).values, worst);
+    CHECK(file_.string_attribute(group_, "parts_order") == "sa_start,sa_end,la_start,la_end,answer_type");
+    const auto parts = file_.real_attributes(group_, "parts");
+    REQUIRE(parts.size() == 5);
+    for (std::size_t part = 0; part < 5; ++part) {
+      CAPTURE(part);
+      CHECK(part_of(part) == Approx(parts[part]).epsilon(1e-9));
+    }
+  }
+
+  // The labels are those of the windows that the case names.
+  void require_labels_of_windows(const std::string& config) const {
+    std::string name = file_.path().filename().string();
+    const test::GoldenFile features(file_.path().parent_path() / name.replace(name.find("decode"), 6, "features"));
+    Numbers labels, types;
+    for (const double row : file_.real_attributes(group_, "window_row")) {
+      const auto of = [&](const char* feature) {
+        return features.read_ragged<std::int64_t>(config + "/" + feature).at(static_cast<std::size_t>(row)).at(0);
+      };
+      for (const char* feature : {"sa_start", "sa_end", "la_start", "la_end"}) labels.push_back(of(feature));
+      types.push_back(of("answer_type"));
+    }
+    CHECK(labels == labels_);
+    CHECK(types == type_labels_);
+  }
+
+ private:
+  std::string at(const std::string& name) const { return group_ + "/" + name; }
+
+  double mean_loss(const std::vector<float>& positions, const std::vector<float>& types, const Numbers& type_labels,
+                   float* dpositions, float* dtypes) const {
+    const Numbers offsets = equal_offsets(B_, L_);
+    return sum(window_losses({offsets, positions.data(), types.data(), labels_, type_labels, static_cast<double>(B_),
+                              dpositions, dtypes})) /
+           static_cast<double>(B_);
+  }
+
+  // One of the five cross-entropies. With equal logits the other four are log L each, or 0 without a type label.
+  double part_of(std::size_t part) const {
+    std::vector<float> positions(positions_.size(), 0);
+    for (std::size_t i = part; part < 4 && i < positions.size(); i += 4) positions[i] = positions_[i];
+    const bool type = part == 4;
+    const Numbers& type_labels = type ? type_labels_ : Numbers(type_labels_.size(), -1);
+    const double loss = mean_loss(positions, types_, type_labels, nullptr, nullptr);
+    return 5 * loss - (type ? 4 : 3) * std::log(static_cast<double>(L_));
+  }
+
+  const test::GoldenFile& file_;
+  std::string group_;
+  Numbers labels_, type_labels_;
+  std::vector<float> types_, positions_;  // [B, 5], [B · L, 4]
+  std::int64_t B_ = 0, L_ = 0;
+};
+
 }  // namespace
 
 TEST_CASE("losses and their gradients equal the published ones", "[tasks][nq][golden]") {
   ops::register_cpu_ops();
+  const auto files = test::golden_named("nq_decode", ".h5");
+  if (files.empty()) return test::skip("no golden Natural Questions losses");
   std::int64_t cases = 0;
   double worst = 0;
-  for (const auto& path : test::golden_named("nq_decode", ".h5")) {
+  for (const auto& path : files) {
     const test::GoldenFile file(path);
-    if (!file.has("loss")) continue;
+    REQUIRE_FALSE(file.groups("loss").empty());
     for (const std::string& name : file.groups("loss")) {
       CAPTURE(path, name);
-      const std::string at = "loss/" + name + "/";
-      const auto logits = file.read<float>(at + "position_logits");  // [B, 4, L]
-      const std::int64_t B = logits.shape[0], L = logits.shape[2];
-      const auto positions = transposed(logits.values, B, 4, L);
-      const auto types = file.read<float>(at + "answer_type_logits").values;
-      const auto labels = file.read<std::int64_t>(at + "labels").values;
-      const auto type_labels = file.read<std::int64_t>(at + "answer_type").values;
-      std::vector<float> dpositions(positions.size()), dtypes(types.size());
-      const Numbers offsets = equal_offsets(B, L);
-      const auto losses = window_losses({offsets, positions.data(), types.data(), labels, type_labels,
-                                         static_cast<double>(B), dpositions.data(), dtypes.data()});
-      const double loss = sum(losses) / static_cast<double>(B);
-      CHECK(loss == Approx(file.real_attribute("loss/" + name, "loss")).epsilon(1e-9));
-      require_close(dpositions, transposed(file.read<float>(at + "grad_position_logits").values, B, 4, L), worst);
-      require_close(dtypes, file.read<float>(at + "grad_answer_type_logits").values, worst);
+      const GoldenLoss golden(file, "loss/" + name);
+      golden.compare(worst);
+      if (file.has_attribute("loss/" + name, "window_row")) golden.require_labels_of_windows(name);
       ++cases;
     }
+    file.require_all_read("loss");
   }
-  if (cases == 0) return test::skip("no golden Natural Questions losses");
   std::printf("nq losses: %lld cases, worst gradient at %.3f of the tolerance\n", static_cast<long long>(cases), worst);
 }
 
 TEST_CASE("logits and gradients of the head equal the published ones, with and without mask", "[tasks][nq][golden]") {
   ops::register_cpu_ops();
+  const auto files = test::golden_named("nq_decode", ".h5");
+  if (files.empty()) return test::skip("no golden Natural Questions head");
   std::int64_t cases = 0;
   double worst = 0;
-  for (const auto& path : test::golden_named("nq_decode", ".h5")) {
+  for (const auto& path : files) {
     const test::GoldenFile file(path);
-    if (!file.has("head")) continue;
     const auto hidden = file.read<float>("head/hidden");  // [B, L, H]
     const std::int64_t B = hidden.shape[0], L = hidden.shape[1], H = hidden.shape[2];
     const auto token_ids = file.read<std::int32_t>("head/token_ids").values;
@@ -164,8 +231,8 @@ TEST_CASE("logits and gradients of the head equal the published ones, with and w
       }
       ++cases;
     }
+    file.require_all_read("head");
   }
-  if (cases == 0) return test::skip("no golden Natural Questions head");
   std::printf("nq head: %lld cases, worst number at %.3f of the tolerance\n", static_cast<long long>(cases), worst);
 }
 

@@ -1,9 +1,12 @@
 // The official scores against the worked examples and the numbers of the official scorer.
 #include "tasks/nq/metrics.h"
 
+#include <map>
+
 #include "etc_core/base/error.h"
 #include "tasks/nq/prediction_file.h"
 #include "tests/support/catch.h"
+#include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
 
 using namespace etc;
@@ -32,6 +35,17 @@ std::vector<int> flags(const Outcome& o) {
 }
 
 constexpr double kTolerance = 1e-12;
+
+// Requires the predictions of a case named DECODE|SETTING to be those of the golden decode, for the documents that are
+// scored.
+void require_decoded(const test::GoldenFile& decodes, const std::string& name, const Json& predictions) {
+  const std::size_t bar = name.find('|');
+  if (bar == std::string::npos) return;
+  const Json all = Json::parse(decodes.read_strings(name.substr(0, bar) + "/predictions_json").at(0));
+  std::map<std::int64_t, Json> decoded;
+  for (const Json& one : all.at(name.substr(bar + 1)).at("predictions")) decoded[one.at("example_id")] = one;
+  for (const Json& one : predictions) CHECK(one == decoded.at(one.at("example_id").get<std::int64_t>()));
+}
 
 }  // namespace
 
@@ -116,6 +130,8 @@ TEST_CASE("scores equal the official scorer's on every golden case", "[tasks][nq
   std::int64_t cases = 0;
   for (const auto& path : test::golden_named("nq_metrics", ".json")) {
     const Json golden = read_json_file(path);
+    const test::GoldenFile decodes(path.parent_path() / "nq_decode.h5");
+    REQUIRE(golden.at("cases").size() > 0);
     for (const Json& one : golden.at("cases")) {
       ++cases;
       const auto name = one.at("name").get<std::string>();
@@ -124,10 +140,13 @@ TEST_CASE("scores equal the official scorer's on every golden case", "[tasks][nq
       for (const Json& document : golden.at("gold_sets").at(one.at("gold").get<std::string>())) {
         gold.documents.push_back(parse_gold({document, "gold"}));
       }
+      require_decoded(decodes, name, one.at("predictions"));
       PredictionMap predictions = parse_predictions({one, "predictions"});
       match_ids(predictions, gold, "predictions");
       const Json result = evaluate(predictions, gold.documents);
       const Json& expected = one.at("result");
+      REQUIRE(expected.size() == 4);
+      REQUIRE(expected.at("per_example").size() == gold.documents.size());
       const auto check = [&](const Json& theirs, const Json& ours) {
         REQUIRE(theirs.size() == ours.size());
         for (const auto& [key, value] : theirs.items()) {
@@ -142,6 +161,7 @@ TEST_CASE("scores equal the official scorer's on every golden case", "[tasks][nq
         const Prediction& prediction = predictions.at(document.example_id);
         const Json& wanted = expected.at("per_example").at(std::to_string(document.example_id));
         const auto as_json = [](const Outcome& o) { return Json({o.has_gold, o.has_prediction, o.correct}); };
+        REQUIRE(wanted.size() == 2);
         CHECK(as_json(long_outcome(document, prediction)) == wanted.at("long"));
         CHECK(as_json(short_outcome(document, prediction)) == wanted.at("short"));
       }

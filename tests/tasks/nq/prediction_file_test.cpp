@@ -48,6 +48,30 @@ TEST_CASE("a prediction file is read in its official form", "[tasks][nq]") {
   CHECK(map.at(5).yes_no == YesNo::yes);
 }
 
+TEST_CASE("of a repeated id the last entry counts, predicted or gold", "[tasks][nq]") {
+  const Json json = Json::parse(R"({"predictions": [
+    {"example_id": 5, "long_answer_score": 1, "short_answers_score": 1},
+    {"example_id": 6, "long_answer_score": 2, "short_answers_score": 2},
+    {"example_id": 5, "long_answer_score": 3, "short_answers_score": 3}]})");
+  const PredictionMap map = parse_predictions({json, "p"});
+  REQUIRE(map.size() == 2);
+  CHECK(map.at(5).long_score == 3);
+  const test::TemporaryFolder folder;
+  const auto record = [](int id, int start) {
+    const Json span = {{"start_token", start}, {"end_token", 9}};
+    Json annotations = Json::array();
+    if (start > 0) annotations.push_back({{"long_answer", span}});
+    return json_line(Json{{"example_id", id}, {"annotations", annotations}}) + "\n";
+  };
+  write_file_atomically(folder / "g.jsonl", record(5, 1) + record(6, 2) + record(7, 3) + record(5, 4) + record(7, 0));
+  const Gold gold = read_gold({folder / "g.jsonl"});
+  REQUIRE(gold.documents.size() == 2);
+  CHECK(gold.documents[0].example_id == 5);
+  CHECK(gold.documents[0].annotations.at(0).long_answer.start_token == 4);
+  CHECK(gold.documents[1].example_id == 6);
+  CHECK(gold.unannotated == std::vector<std::int64_t>{7});
+}
+
 TEST_CASE("bad predictions are errors with position, id and field", "[tasks][nq]") {
   CHECK(prediction_message(kScores).empty());
   CHECK(prediction_message(R"(, "long_answer_score": 1)") ==
@@ -63,8 +87,6 @@ TEST_CASE("bad predictions are errors with position, id and field", "[tasks][nq]
   CHECK(prediction_message(kScores +
                            R"(, "yes_no_answer": "no", "short_answers": [{"start_token": 3, "end_token": 4}])") ==
         "p.json: id 7: predictions[0]: expected either yes or no, or short answers, got both");
-  CHECK(prediction_message(kScores + R"(}, {"example_id": 7)" + kScores) ==
-        "p.json: predictions[1]: id 7 occurs twice, first at [0]");
   CHECK(prediction_message(R"(}, {"example_id": "7")").find("p.json") == 0);
   const Json list = Json::array();
   CHECK(message_of([&] { parse_predictions({list, "p.json"}); }) == "p.json: expected an object, got []");
@@ -107,9 +129,10 @@ TEST_CASE("predictions and gold must have the same ids, unannotated documents as
       message_of([&] { score(R"({"predictions": [)" + many + "]}", gold); })
           .ends_with(
               "p.json: 12 predictions for documents that are not in gold: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 2 more"));
-  CHECK(message_of([&] {
-          score(both, annotated + "\n" + annotated + "\n");
-        }).find("g.jsonl: line 2: id 1 occurs twice") != std::string::npos);
+  CHECK(
+      message_of([&] { score(R"({"predictions": [)" + entry(3) + "]}", gold); })
+          .ends_with("p.json: no prediction for 1 gold documents: 1; 1 predictions for documents that are not in gold: "
+                     "3"));
   CHECK(message_of([&] {
           score(both, R"({"example_id": 1, "annotations": [{"short_answers": [3]}]})");
         }).ends_with("g.jsonl: line 1: id 1: annotations[0].short_answers[0]: expected an object, got 3"));

@@ -125,6 +125,20 @@ TEST_CASE("windows of a document are merged, whatever batches they come in", "[t
   CHECK(read_predictions(folder / "none.json").empty());
 }
 
+TEST_CASE("a document whose score is not finite has no answer, and the others keep theirs", "[tasks][nq]") {
+  ops::register_cpu_ops();
+  const test::TemporaryFolder folder;
+  DocumentPredictions predictions({folder / "p.json", {}, 0}, {});
+  Batch batch({window(5, 0, 10), window(5, 1, 20), window(6, 0, 30)}, {3, 9, 2});
+  batch.logits[0].value().data()[6 * 4] = 0;  // of position 0 in the second window
+  predictions.add(batch.examples, batch.input, batch.logits);
+  predictions.finish();
+  const PredictionMap read = read_predictions(folder / "p.json");
+  CHECK(read.at(5).long_answer.null());
+  CHECK(read.at(5).long_score == 0);
+  CHECK(read.at(6).long_answer.start_token == 30);
+}
+
 TEST_CASE("windows of documents that are mixed up are refused", "[tasks][nq]") {
   ops::register_cpu_ops();
   DocumentPredictions predictions({}, {});

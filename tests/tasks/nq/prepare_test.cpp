@@ -307,6 +307,22 @@ TEST_CASE("odd records are taken as the specification says", "[tasks][nq]") {
     const auto reference = converted(changed(swap_shorts), config({{"parity", "reference"}}));
     CHECK(labels(reference.examples[1]) == Numbers{11, 8, 5, 13, 4, 5});
   }
+  SECTION("in training, a document with an inconsistent span has no answer") {
+    const auto break_short = [](Json& r) { r["annotations"][0]["short_answers"][1]["end_token"] = -1; };
+    const auto break_all_shorts = [](Json& r) {
+      for (Json& span : r["annotations"][0]["short_answers"]) span["end_token"] = -1;
+    };
+    const auto break_long = [](Json& r) { r["annotations"][0]["long_answer"]["end_token"] = 18; };
+    const auto labels_with = [&](const auto& change, const char* parity) {
+      return labels(converted(changed(change), config({{"is_train", true}, {"parity", parity}})).examples.at(1));
+    };
+    const Numbers none = {0, 0, 0, 0, 0, 0};
+    CHECK(labels_with(break_short, "repaired") == none);
+    CHECK(labels_with(break_all_shorts, "repaired") == none);
+    CHECK(labels_with(break_long, "repaired") == none);
+    // The reference's labels of such a span are 0; the other spans keep theirs.
+    CHECK(labels_with(break_all_shorts, "reference") == Numbers{0, 0, 5, 13, 0, 5});
+  }
   SECTION("yes in lower case counts, but not for the reference's label") {
     const Json record = changed([](Json& r) {
       r["annotations"][0].update({{"yes_no_answer", "yes"}, {"short_answers", Json::array()}});

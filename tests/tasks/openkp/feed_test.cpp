@@ -13,6 +13,7 @@
 #include "tests/tasks/golden_inputs.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/openkp/small_pages.h"
+#include "tests/tasks/padded_inputs.h"
 #include "tests/tasks/raw_records.h"
 
 using namespace etc;
@@ -82,14 +83,22 @@ TEST_CASE("the labels of a page equal the reference's masks and ids", "[tasks][o
   for (const auto& path : files) {
     const test::GoldenFile file(path);
     for (const std::string& group : file.groups()) {
-      if (!file.has(group + "/derived")) continue;
+      if (group == "dedup") continue;
+      REQUIRE_FALSE(file.groups(group + "/derived").empty());
       for (const std::string& index : file.groups(group + "/derived")) {
         const std::string derived = group + "/derived/" + index;
         CAPTURE(path.filename().string(), derived);
         const auto row = static_cast<std::size_t>(file.int_attribute(derived, "record_row"));
+        const auto whole = [&](const char* feature) {
+          return file.read_ragged<std::int64_t>(group + "/" + feature).at(row);
+        };
+        test::require_masks_and_ids(file, derived,
+                                    {whole("long_input_mask"), whole("global_input_mask"), whole("long_vdom_idx"),
+                                     file.int_attribute(group + "/derived", "local_radius"),
+                                     file.int_attribute(group + "/derived", "relative_pos_max_distance")});
         const auto real = [&](const char* feature, const char* mask) {
-          Numbers values = file.read_ragged<std::int64_t>(group + "/" + feature)[row];
-          const Numbers ones = file.read_ragged<std::int64_t>(group + "/" + mask)[row];
+          Numbers values = whole(feature);
+          const Numbers ones = whole(mask);
           values.resize(static_cast<std::size_t>(std::count(ones.begin(), ones.end(), 1)));
           return values;
         };
@@ -131,6 +140,8 @@ TEST_CASE("the labels of a page equal the reference's masks and ids", "[tasks][o
         }
         ++cases;
       }
+      file.require_all_read(group + "/derived", {{"*/global_dense_features", "compared by the test of features"},
+                                                 {"*/global_indicator_cross", "compared by the test of features"}});
     }
   }
   CHECK(cases > 0);

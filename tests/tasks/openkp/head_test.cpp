@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "etc_core/autograd/ngram.h"
 #include "etc_core/nn/etc_encoder.h"
@@ -16,7 +17,9 @@
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
+#include "tests/support/worst.h"
 #include "tests/tasks/golden_named.h"
+#include "tests/tasks/openkp/golden_pages.h"
 #include "tests/tasks/openkp/small_pages.h"
 #include "tests/tasks/raw_records.h"
 
@@ -58,20 +61,25 @@ EtcConfig model(std::int64_t hidden) {
   return config;
 }
 
-void set(ParameterSet& parameters, const std::string& name, const Floats& values) {
-  Tensor& value = parameters.at(name).allocate();
+void set(Tensor& value, const Floats& values) {
   REQUIRE(value.size() == std::ssize(values));
   std::copy(values.begin(), values.end(), value.data());
 }
 
-// Largest difference to the golden numbers relative to their largest.
+void set(ParameterSet& parameters, const std::string& name, const Floats& values) {
+  set(parameters.at(name).allocate(), values);
+}
+
+// The tolerance of golden values and gradients, which are rounded to float32 like ours.
+constexpr double kRelative = 1e-5, kAbsolute = 1e-6;
+
+// The worst difference to golden numbers in units of the tolerance.
 double difference(const float* got, const Floats& expected) {
-  double worst = 0, largest = 0;
+  double worst = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - expected[i]));
-    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+    test::keep_worst(worst, test::in_tolerances(got[i], expected[i], kAbsolute, kRelative));
   }
-  return worst / std::max(largest, 1e-30);
+  return worst;
 }
 
 // The golden case "head": two pages of a golden configuration, parameters, values and gradients.
@@ -83,25 +91,32 @@ class GoldenHead {
     B = h.shape[0], L = h.shape[1], H = h.shape[2];
     G = read("visual_upstream_global").shape[1];
     K = read("ngram_logits").shape[1];
+    for (const double row : file_.real_attributes("head", "record_row")) rows_.push_back(static_cast<std::size_t>(row));
+    REQUIRE(std::ssize(rows_) == B);
     for (std::int64_t b = 0; b < B; ++b) {
-      rows_.push_back(row_of(b));
+      require_row(b);
       add_page(b);
     }
   }
 
   test::GoldenArray<float> read(const std::string& what) const { return file_.read<float>("head/" + what); }
-  bool has(const std::string& what) const { return file_.has("head/" + what); }
   double loss() const { return file_.real_attribute("head", "loss"); }
 
-  // The first counts[b] rows of every page b in a golden array [B, rows, H].
-  Floats real_rows(const std::string& what, const Numbers& counts) const {
+  // The first counts[b] rows of every page b in a golden array [B, rows, H]; `padding`, if given, gets the others.
+  Floats real_rows(const std::string& what, const Numbers& counts, Floats* padding = nullptr) const {
     const auto all = read(what);
     Floats real;
     for (std::int64_t b = 0; b < B; ++b) {
       const auto begin = all.values.begin() + b * all.shape[1] * H;
-      real.insert(real.end(), begin, begin + counts[static_cast<std::size_t>(b)] * H);
+      const auto end = begin + counts[static_cast<std::size_t>(b)] * H;
+      real.insert(real.end(), begin, end);
+      if (padding != nullptr) padding->insert(padding->end(), end, begin + all.shape[1] * H);
     }
     return real;
+  }
+
+  void require_all_read() const {
+    file_.require_all_read("head", {{"head@precision", "describes how the numbers were computed"}});
   }
 
   // The factor of each element's vector in the golden sum, plus the factors of its tokens, [B·G, H].
@@ -131,17 +146,15 @@ class GoldenHead {
     return features_.read_ragged<T>(config_ + "/" + feature)[rows_[static_cast<std::size_t>(b)]];
   }
 
-  // The configuration's record for page b, found by its dense features.
-  std::size_t row_of(std::int64_t b) const {
-    const auto wanted = read("global_dense_features"),
-               all = features_.read<float>(config_ + "/derived/global_dense_features");
-    const std::int64_t size = G * kDenseFeatures;
-    for (std::int64_t row = 0; row < all.shape[0]; ++row) {
-      const auto own = all.values.begin() + row * size;
-      if (std::equal(own, own + size, wanted.values.begin() + b * size)) return static_cast<std::size_t>(row);
-    }
-    FAIL("no record of " << config_ << " has the dense features of page " << b);
-    return 0;
+  // The page has the dense features and crosses of its record.
+  void require_row(std::int64_t b) const {
+    const auto same = [&](const std::string& name, std::int64_t size) {
+      const Floats own = read(name).values, all = features_.read<float>(config_ + "/derived/" + name).values;
+      const auto row = static_cast<std::int64_t>(rows_[static_cast<std::size_t>(b)]);
+      REQUIRE(std::equal(own.begin() + b * size, own.begin() + (b + 1) * size, all.begin() + row * size));
+    };
+    same("global_dense_features", G * kDenseFeatures);
+    same("global_indicator_cross", G);
   }
 
   std::int64_t ones(std::int64_t b, const std::string& mask) const {
@@ -198,20 +211,49 @@ std::string golden_name(const std::string& ours) {
   return golden;
 }
 
-// The worst difference of the parameters' gradients that the golden group holds.
+// The worst difference of the gradients of all parameters.
 double gradient_difference(const GoldenHead& golden, const std::string& group, const ParameterSet& parameters) {
   double worst = 0;
   for (const auto& parameter : parameters.all()) {
     const std::string name = group + "/" + golden_name(parameter->name);
-    if (!golden.has(name)) continue;
     CAPTURE(name);
     REQUIRE(parameter->grad);
-    const double d = difference(parameter->grad.data(), golden.read(name).values);
-    CHECK(d < 1e-5);
-    worst = std::max(worst, d);
+    const Floats expected = golden.read(name).values;
+    REQUIRE(parameter->grad.size() == std::ssize(expected));
+    const double d = difference(parameter->grad.data(), expected);
+    CHECK(d <= 1);
+    test::keep_worst(worst, d);
   }
-  CHECK(worst > 0);
   return worst;
+}
+
+// Sums of each word's states and their layer norm, in double (task-openkp 4.2): the engine does not return them.
+void require_word_vectors(const GoldenHead& golden) {
+  const Floats states = golden.read("params/long_output").values,
+               gamma = golden.read("params/word_emb_layer_norm_gamma").values,
+               beta = golden.read("params/word_emb_layer_norm_beta").values;
+  const std::int64_t H = golden.H, L = golden.L;
+  std::vector<double> sums(states.size(), 0), normalised(states.size());
+  for (std::int64_t b = 0; b < golden.B; ++b) {
+    const Numbers words = golden.integers(b, "long_word_idx");
+    for (std::int64_t i = 0; i < golden.tokens[static_cast<std::size_t>(b)] * H; ++i) {
+      const std::int64_t word = b * L + words[static_cast<std::size_t>(i / H)];
+      sums[static_cast<std::size_t>(word * H + i % H)] += states[static_cast<std::size_t>(b * L * H + i)];
+    }
+  }
+  for (std::int64_t row = 0; row < golden.B * L; ++row) {
+    const double* u = sums.data() + row * H;
+    const double mean = std::accumulate(u, u + H, 0.0) / static_cast<double>(H);
+    const double squares =
+        std::accumulate(u, u + H, 0.0, [&](double s, double x) { return s + (x - mean) * (x - mean); });
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(H) + 1e-12);
+    for (std::int64_t h = 0; h < H; ++h) {
+      normalised[static_cast<std::size_t>(row * H + h)] =
+          (u[h] - mean) * scale * gamma[static_cast<std::size_t>(h)] + beta[static_cast<std::size_t>(h)];
+    }
+  }
+  CHECK(test::worst_difference(sums, golden.read("word_embeddings_sum").values, kAbsolute, kRelative) <= 1);
+  CHECK(test::worst_difference(normalised, golden.read("word_embeddings").values, kAbsolute, kRelative) <= 1);
 }
 
 // Scores, loss and gradients of the head on the golden states; the worst differences.
@@ -231,12 +273,15 @@ std::pair<double, double> compare_head(const GoldenHead& golden, const Head& hea
     options.longest_phrase = golden.K;
     options.parity_length = golden.L;
     const PhraseClasses classes = classes_of(page, z, options);
-    Floats theirs;
-    for (const std::int64_t entry : classes.entries) {
-      const std::int64_t row = b * golden.K + entry / w;
-      theirs.push_back(expected.values[static_cast<std::size_t>(row * golden.L + entry % w)]);
+    // Phrases that reach beyond the page have -10000.
+    const auto page_size = static_cast<std::size_t>(golden.K * golden.L);
+    Floats padded(page_size, -10000);
+    for (std::size_t i = 0; i < classes.entries.size(); ++i) {
+      const std::int64_t entry = classes.entries[i];
+      padded[static_cast<std::size_t>(entry / w * golden.L + entry % w)] = classes.scores[i];
     }
-    worst = std::max(worst, difference(classes.scores.data(), theirs));
+    const auto begin = expected.values.begin() + b * golden.K * golden.L;
+    test::keep_worst(worst, difference(padded.data(), Floats(begin, begin + golden.K * golden.L)));
     Floats gradient(classes.entries.size());
     loss += loss_of(page, classes, options, 1.0 / static_cast<double>(golden.B), gradient);
     for (std::size_t i = 0; i < gradient.size(); ++i) {
@@ -245,9 +290,12 @@ std::pair<double, double> compare_head(const GoldenHead& golden, const Head& hea
     }
     first += w;
   }
-  CHECK(loss / static_cast<double>(golden.B) == Approx(golden.loss()).epsilon(1e-5));
+  CHECK(loss / static_cast<double>(golden.B) == Approx(golden.loss()).epsilon(1e-6));
   tape.backward();
-  const double of_states = difference(x.grad().data(), golden.real_rows("grad/long_output", golden.tokens));
+  Floats of_padding;
+  const Floats gradient_of_states = golden.real_rows("grad/long_output", golden.tokens, &of_padding);
+  const double of_states = difference(x.grad().data(), gradient_of_states);
+  CHECK(of_padding == Floats(of_padding.size(), 0));
   return {worst, std::max(of_states, gradient_difference(golden, "grad", parameters))};
 }
 
@@ -262,7 +310,19 @@ std::pair<double, double> compare_visual(const GoldenHead& golden, const VisualE
   tape.backward();
   Tape silent(Recording::off);
   const Var of_long = spread_segments(silent, visual.forward(silent, golden.pages), tokens_of_elements(golden.pages));
-  worst = std::max(worst, difference(of_long.value().data(), golden.real_rows("long_embedding_adder", golden.tokens)));
+  Floats of_padding;
+  const Floats vectors = golden.real_rows("long_embedding_adder", golden.tokens, &of_padding);
+  test::keep_worst(worst, difference(of_long.value().data(), vectors));
+  // Padding tokens have the vector of their page's first element.
+  Floats firsts;
+  for (std::int64_t b = 0; b < golden.B; ++b) {
+    const float* first = global.value().data() + b * golden.G * golden.H;
+    for (std::int64_t i = golden.tokens[static_cast<std::size_t>(b)]; i < golden.L; ++i) {
+      firsts.insert(firsts.end(), first, first + golden.H);
+    }
+  }
+  REQUIRE(firsts.size() == of_padding.size());
+  test::keep_worst(worst, difference(firsts.data(), of_padding));
   return {worst, gradient_difference(golden, "visual_grad", parameters)};
 }
 
@@ -310,6 +370,26 @@ TEST_CASE("visual features are scaled and crossed as in the worked page", "[task
   CHECK(dense_features(far)[kDenseFeatures] == -1);
 }
 
+TEST_CASE("kernels and tables start with a standard deviation of 0.02, whatever that of the model is",
+          "[tasks][openkp]") {
+  ParameterSet parameters;
+  const Head head(model(64), 4, parameters);
+  const VisualEmbedding visual(model(64), true, parameters);
+  parameters.initialize(1);
+  const auto deviation = [&](const std::string& name) {
+    const Tensor& value = parameters.at(name).value;
+    double squares = 0;
+    for (std::int64_t i = 0; i < value.size(); ++i) squares += value.data()[i] * value.data()[i];
+    return std::sqrt(squares / static_cast<double>(value.size()));
+  };
+  // Values beyond two standard deviations are drawn again, which narrows them.
+  constexpr double kTruncated = 0.88;
+  CHECK(deviation("1gram_conv/kernel") == Approx(0.02 * kTruncated).epsilon(0.1));
+  CHECK(deviation("4gram_conv/kernel") == Approx(0.01 * kTruncated).epsilon(0.1));
+  CHECK(deviation("dense_feature_layer2/kernel") == Approx(0.02 * kTruncated).epsilon(0.1));
+  CHECK(deviation("font_id_emb_lookup/embedding_table") == Approx(0.02 * kTruncated).epsilon(0.1));
+}
+
 TEST_CASE("gradients of head and visual embedding are those of central differences", "[tasks][openkp]") {
   register_cpu_backend();
   // Two pages; the second has a word without tokens and fewer words than the longest phrase.
@@ -320,12 +400,16 @@ TEST_CASE("gradients of head and visual embedding are those of central differenc
     const Head head(model(4), 3, parameters);
     const VisualEmbedding visual(model(4), extra, parameters);
     parameters.initialize(3);
+    // Larger kernels, so that every layer moves the scores.
     // A word without tokens is a row equal to beta. If beta and a convolution's bias were zero, the next layer norm
     // would get a constant row, where it has no derivative.
     std::vector<Parameter*> all;
     for (const auto& parameter : parameters.all()) {
       all.push_back(parameter.get());
-      if (parameter->shape.size() > 1) continue;
+      if (parameter->shape.size() > 1) {
+        for (std::int64_t i = 0; i < parameter->value.size(); ++i) parameter->value.data()[i] *= 25;
+        continue;
+      }
       const Tensor noise = test::noise(parameter->shape, 11);
       for (std::int64_t i = 0; i < noise.size(); ++i) parameter->value.data()[i] += noise.data()[i];
     }
@@ -346,10 +430,9 @@ TEST_CASE("head and visual embedding equal the golden case, values and gradients
   const auto files = test::golden_named("openkp_decode", ".h5");
   if (files.empty()) return test::skip("no golden file openkp_decode*.h5");
   for (const auto& path : files) {
-    if (!test::GoldenFile(path).has("head")) continue;
-    std::string name = path.filename().string();
+    const std::string name = path.filename().string();
     CAPTURE(name);
-    const GoldenHead golden(path, path.parent_path() / std::string(name).replace(name.find("decode"), 6, "features"));
+    const GoldenHead golden(path, test::openkp_features_beside(path));
     const auto dense = golden.read("global_dense_features");
     const auto crosses = golden.read("global_indicator_cross");
     Floats our_dense, our_crosses;
@@ -359,21 +442,24 @@ TEST_CASE("head and visual embedding equal the golden case, values and gradients
         our_crosses.push_back(static_cast<float>(cross));
     }
     REQUIRE(our_dense.size() == dense.values.size());
-    CHECK(difference(our_dense.data(), dense.values) < 1e-6);
+    CHECK(difference(our_dense.data(), dense.values) <= 1);
     CHECK(our_crosses == crosses.values);
+    require_word_vectors(golden);
 
-    ParameterSet parameters;
-    const Head head(model(golden.H), golden.K, parameters);
-    const VisualEmbedding visual(model(golden.H), true, parameters);
-    for (const auto& parameter : parameters.all()) {
-      set(parameters, parameter->name, golden.read("params/" + golden_name(parameter->name)).values);
+    ParameterSet of_head, of_visual;
+    const Head head(model(golden.H), golden.K, of_head);
+    const VisualEmbedding visual(model(golden.H), true, of_visual);
+    for (const ParameterSet* parameters : {&of_head, &of_visual}) {
+      for (const auto& parameter : parameters->all()) {
+        set(parameter->allocate(), golden.read("params/" + golden_name(parameter->name)).values);
+      }
     }
-    const auto [value, gradient] = compare_head(golden, head, parameters);
-    parameters.drop_gradients();
-    const auto [visual_value, visual_gradient] = compare_visual(golden, visual, parameters);
-    CHECK(std::max(value, visual_value) < 1e-5);
-    CHECK(std::max(gradient, visual_gradient) < 1e-5);
-    fmt::print("{}: head: worst value {:.2g}, worst gradient {:.2g}, relative to the largest\n", name,
+    const auto [value, gradient] = compare_head(golden, head, of_head);
+    const auto [visual_value, visual_gradient] = compare_visual(golden, visual, of_visual);
+    CHECK(std::max(value, visual_value) <= 1);
+    CHECK(std::max(gradient, visual_gradient) <= 1);
+    golden.require_all_read();
+    fmt::print("{}: head: worst value {:.2g}, worst gradient {:.2g}, of the tolerance\n", name,
                std::max(value, visual_value), std::max(gradient, visual_gradient));
   }
 }

@@ -2,11 +2,14 @@
 #include "tasks/openkp/metrics.h"
 
 #include <fstream>
+#include <map>
 
 #include "etc_core/base/error.h"
 #include "tasks/openkp/prediction_file.h"
+#include "tasks/openkp/prepare.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/golden_named.h"
+#include "tests/tasks/openkp/golden_pages.h"
 
 using namespace etc;
 using namespace etc::openkp;
@@ -34,6 +37,42 @@ void check_metrics(const Json& expected, const Json& ours) {
     INFO(key);
     CHECK(std::abs(value.get<double>() - ours.at(key).get<double>()) <= kTolerance);
   }
+}
+
+// A labelled row of a golden case: its scores at each depth, with the phrases of the side output as reference.
+void check_row(const Json& row, const Json& side, ScoreSum& sum) {
+  Strings candidates, references;
+  for (const Json& phrase : row.at("KeyPhrases")) candidates.push_back(phrase.at(0));
+  for (const Json& phrase : side.at("KeyPhrases")) references.push_back(phrase.at(0));
+  CHECK(row.at("reference").get<Strings>() == references);
+  for (std::size_t d = 0; d < kDepths.size(); ++d) {
+    const Score score = score_at(kDepths[d], candidates, references);
+    CHECK(std::abs(score.precision - row.at("P@1,3,5")[d].get<double>()) <= kTolerance);
+    CHECK(std::abs(score.recall - row.at("R@1,3,5")[d].get<double>()) <= kTolerance);
+    CHECK(std::abs(score.f1 - row.at("F1@1,3,5")[d].get<double>()) <= kTolerance);
+  }
+  sum.add(candidates, references);
+}
+
+void check_reference_scorer(const Json& reference, const ScoreSum& sum, std::int64_t labelled) {
+  REQUIRE(reference.size() == 20);
+  CHECK(reference.at("n") == labelled);
+  const double removed = reference.at("eval_fraction_of_removed_examples");
+  const std::map<std::string, std::string> names = {{"P", "precision"}, {"R", "recall"}, {"F1", "f1"}};
+  for (const auto& [ours, theirs] : names) {
+    for (const std::int64_t depth : kDepths) {
+      const std::string key = fmt::format("{}@{}", ours, depth), their_key = fmt::format("{}_at_{}", theirs, depth);
+      INFO(key);
+      CHECK(std::abs(sum.means().at(key) - reference.at(their_key).get<double>()) <= kTolerance);
+      CHECK(std::abs(sum.means(removed).at(key) - reference.at(their_key + "_deflated").get<double>()) <= kTolerance);
+    }
+  }
+}
+
+// The key phrases that the record has in its configuration: after the first pass those it keeps.
+std::vector<Phrase> key_phrases(const test::GoldenPages& pages, const data::JsonRecord& record) {
+  prepare::FaultList faults;
+  return chosen_phrases(read_page(record, pages.config(), faults), pages.config(), faults);
 }
 
 }  // namespace
@@ -83,6 +122,8 @@ TEST_CASE("pages must be the same on both sides and have a key phrase", "[tasks]
   for (char c = 'a'; c < 'm'; ++c) many[std::string("x") + c] = {};
   CHECK(message(many, one) ==
         "p.jsonl: predictions for pages that are not in gold: xa, xb, xc, xd, xe, xf, xg, xh, xi, xj and 2 more");
+  CHECK(message({{"v", {}}}, one) ==
+        "p.jsonl: no prediction for these gold pages: u; predictions for pages that are not in gold: v");
   CHECK(message(one, {{"u", {{}}}}) == "eval: gold page u: no key phrase to compare with");
   CHECK(message({}, {}) == "eval: the gold files have no page to compare with");
 }
@@ -133,40 +174,39 @@ TEST_CASE("scores equal the official scorer's on its sample and on real predicti
   }
 }
 
-TEST_CASE("scores equal the reference's own scorer on every golden case", "[tasks][openkp][golden]") {
+TEST_CASE("scores equal the reference's own scorer and the official one on every golden case",
+          "[tasks][openkp][golden]") {
   std::int64_t cases = 0;
   for (const auto& path : test::golden_named("openkp_metrics", ".json")) {
     const Json golden = read_json_file(path);
+    const test::GoldenFile features(test::openkp_features_beside(path)),
+        decodes(path.parent_path() / "openkp_decode.h5");
+    test::RawPages raw(path.parent_path());
     for (const Json& one : golden.at("cases")) {
-      ++cases;
       INFO(path.filename().string() << ": " << json_line(one.at("name")));
+      REQUIRE(one.size() == 4);
+      const std::string config = decodes.string_attribute(one.at("name"), "config");
+      const test::GoldenPages pages(features, config);
+      const auto sides = features.read_strings(config + "/record/text_example_json");
       ScoreSum sum;
+      std::int64_t labelled = 0;
+      PhraseMap predictions, gold;
       for (const Json& row : one.at("rows")) {
         INFO("row " << json_line(row.at("row")));
-        if (!row.contains("reference")) continue;  // no key phrases
-        Strings candidates;
-        for (const Json& phrase : row.at("KeyPhrases")) candidates.push_back(phrase.at(0));
-        const auto references = row.at("reference").get<Strings>();
-        for (std::size_t d = 0; d < kDepths.size(); ++d) {
-          const Score score = score_at(kDepths[d], candidates, references);
-          CHECK(std::abs(score.precision - row.at("P@1,3,5")[d].get<double>()) <= kTolerance);
-          CHECK(std::abs(score.recall - row.at("R@1,3,5")[d].get<double>()) <= kTolerance);
-          CHECK(std::abs(score.f1 - row.at("F1@1,3,5")[d].get<double>()) <= kTolerance);
-        }
-        sum.add(candidates, references);
+        const auto index = row.at("row").get<std::size_t>();
+        const Json side = Json::parse(sides.at(index));
+        REQUIRE(row.size() == (side.contains("KeyPhrases") ? 8 : 4));
+        if (!side.contains("KeyPhrases")) continue;
+        ++labelled;
+        check_row(row, side, sum);
+        predictions[row.at("url")] = row.at("KeyPhrases").get<std::vector<Phrase>>();
+        gold[row.at("url")] = key_phrases(pages, raw.record(pages.places().at(index)));
       }
-      const Json& reference = one.at("reference_scorer");
-      const double removed = reference.value("eval_fraction_of_removed_examples", 0.0);
-      const std::map<std::string, std::string> names = {{"P", "precision"}, {"R", "recall"}, {"F1", "f1"}};
-      for (const auto& [ours, theirs] : names) {
-        for (const std::int64_t depth : kDepths) {
-          const std::string key = fmt::format("{}@{}", ours, depth), their_key = fmt::format("{}_at_{}", theirs, depth);
-          INFO(key);
-          CHECK(std::abs(sum.means().at(key) - reference.at(their_key).get<double>()) <= kTolerance);
-          CHECK(std::abs(sum.means(removed).at(key) - reference.at(their_key + "_deflated").get<double>()) <=
-                kTolerance);
-        }
-      }
+      check_reference_scorer(one.at("reference_scorer"), sum, labelled);
+      const Json official = evaluate(predictions, gold, "golden").at("metrics");
+      REQUIRE(one.at("official_scorer").size() == 9);
+      check_metrics(one.at("official_scorer"), official);
+      ++cases;
     }
   }
   if (cases == 0) test::skip("no golden file openkp_metrics*.json");

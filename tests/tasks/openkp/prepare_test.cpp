@@ -101,6 +101,20 @@ TEST_CASE("a key phrase that occurs several times is learnt at its first place o
   CHECK(numbers(e, "label_phrase_len") == Numbers{1, 2});
 }
 
+TEST_CASE("labels are in the order of the key phrases with a space on both sides", "[tasks][openkp]") {
+  // "\x01" is below the space, so "blue\x01" comes before "blue", but "blue\x01" is the longer one.
+  Json elements = worked_elements();
+  elements[0]["text"] = "Blue Lake Blue\x01 Guide";
+  Json page = worked_page(elements, {{"blue"}, {"blue\x01"}});
+  page["text"] = "Blue Lake Blue\x01 Guide Fishing blue lake trout at dawn";
+  PrepareConfig c = config();
+  const data::Example e = converted(page, c).examples.at(0);
+  CHECK(numbers(e, "label_start_idx") == Numbers{2, 0});
+  CHECK(std::get<Words>(e.at("key_phrases")) == Words{"blue", "blue\x01"});
+  c.fixed_block_len = 5;
+  CHECK(numbers(converted(page, c).examples.at(0), "label_start_idx") == Numbers{0, 2});
+}
+
 TEST_CASE("unlabelled pages are rejected where labels are required", "[tasks][openkp]") {
   const Json page = worked_page(worked_elements(), nullptr);
   CHECK(test::fault_words(converted(page).faults) == Words{"reject missing_field KeyPhrases"});
@@ -133,6 +147,27 @@ TEST_CASE("phrases are valid where they occur as whole words", "[tasks][openkp]"
   CHECK(occurs_in_text("", ""));
   // The end of a match is measured before lower-casing, which makes İ two characters.
   CHECK(!occurs_in_text("İ", "i\u0307 x"));
+}
+
+TEST_CASE("numbers that are not finite are rejected with their element, though they are no JSON", "[tasks][openkp]") {
+  const auto words = [](const char* number, const std::string& from = "180.0,18.0") {
+    Json page = worked_page(worked_elements(), test::kWorkedPhrases);
+    std::string vdom = page["VDOM"];
+    vdom.replace(vdom.find(from), from.find(','), number);
+    page["VDOM"] = vdom;
+    return test::fault_words(converted(page).faults);
+  };
+  REQUIRE(words("180.0").front() == "warn key_phrase_empty KeyPhrases[3]");
+  for (const char* number : {"NaN", "Infinity", "-Infinity", "1e999", "-1e999", "99999999999999999999"}) {
+    CAPTURE(number);
+    CHECK(words(number) == Words{"reject feature_not_finite VDOM[1].feature[2]"});
+  }
+  CHECK(words("nan").front() == "reject vdom_syntax VDOM");
+  CHECK(words("NaN,").front() == "reject vdom_syntax VDOM");  // a fault remains beside it
+  CHECK(words("\"NaN\"") == Words{"reject wrong_type VDOM[1].feature[2]"});
+  const std::string start = "4,\"text\"";
+  REQUIRE(json_line(worked_elements()).find(start) != std::string::npos);
+  CHECK(words("1e999", start).front() == "reject wrong_type VDOM[1].start_idx");
 }
 
 TEST_CASE("bad elements are rejected with element and number", "[tasks][openkp]") {
