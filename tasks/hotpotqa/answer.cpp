@@ -45,10 +45,12 @@ data::ByteSpan span_in_sentence(const Answer& answer, const data::Example& examp
   const std::string_view sentence = feed::texts(example, "global_text")[at(owner)];
   const auto& token_unigrams = feed::numbers(example, "long_tokens_to_unigrams");
   std::size_t begin = 0, end = sentence.size();
-  if (token_unigrams[at(answer.tokens->first)] >= 0) {
+  const std::int64_t first_word = token_unigrams[at(answer.tokens->first)];
+  if (first_word >= 0) {
     const auto words = text::unigrams(sentence);
-    const std::string_view first = words[at(token_unigrams[at(answer.tokens->first)])];
-    const std::string_view last = words[at(token_unigrams[at(answer.tokens->last)])];
+    const std::int64_t last_word = token_unigrams[at(answer.tokens->last)];
+    if (last_word < first_word || last_word >= std::ssize(words)) return {0, 0};  // another text's (quirk H1)
+    const std::string_view first = words[at(first_word)], last = words[at(last_word)];
     begin = static_cast<std::size_t>(first.data() - sentence.data());
     end = static_cast<std::size_t>(last.data() + last.size() - sentence.data());
   } else {
@@ -74,7 +76,7 @@ Json place_of(const Answer& answer, const data::Example& example, const data::To
   const data::ByteSpan span = span_in_sentence(answer, example, owner, tokenizer);
   if (span.begin == span.end) return nullptr;
   const std::string_view sentence = feed::texts(example, "global_text")[at(owner)];
-  const std::int64_t number = feed::numbers(example, "global_true_sentence_ids")[at(owner)];
+  const std::int64_t number = feed::numbers(example, "global_sentence_ids")[at(owner)];  // of that text
   const std::int64_t start = data::character_count(sentence.substr(0, at(span.begin)));
   return {{"paragraph", feed::numbers(example, "global_paragraph_ids")[at(owner)]},
           {"sentence", number < 0 ? Json() : Json(number)},
@@ -85,7 +87,7 @@ Json place_of(const Answer& answer, const data::Example& example, const data::To
 // The sentences that are predicted supporting facts.
 Json evidence_of(const data::Example& example, const Logits& logits, double threshold) {
   const auto& paragraphs = feed::numbers(example, "global_paragraph_ids");
-  const auto& sentences = feed::numbers(example, "global_true_sentence_ids");
+  const auto& sentences = feed::numbers(example, "global_sentence_ids");  // as written to prediction files
   Json evidence = Json::array();
   for (std::size_t j = 0; j < sentences.size(); ++j) {
     const double probability = 1 / (1 + std::exp(-static_cast<double>(logits.supporting_facts[j])));

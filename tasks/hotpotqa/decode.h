@@ -91,6 +91,7 @@ class PredictionFile {
   explicit PredictionFile(const std::filesystem::path& target);  // "-": standard output
   // Throws Error on a repeated id.
   void add(const std::string& id, const std::string& answer, const std::vector<SupportingFact>& facts);
+  bool has(const std::string& id) const { return ids_.contains(id); }
   void finish();
 
  private:

@@ -104,8 +104,11 @@ class Layout {
         continue;
       }
       // The reference counts the sentences it has added, not those of the paragraph (quirk H1).
-      f_.global_sentence_ids.back() = config_.parity == Parity::reference ? added : index;
+      const std::int64_t number = config_.parity == Parity::reference ? added : index;
+      f_.global_sentence_ids.back() = number;
       f_.global_true_sentence_ids.back() = index;
+      // It looks up the text of an answer by that number, too.
+      f_.global_text.back() = paragraph.sentences[static_cast<std::size_t>(number)];
       ++added;
     }
     end_segment();
@@ -147,6 +150,11 @@ bool inverted(const AnswerSpan& span) {
   return span.tokens.last < span.tokens.first;
 }
 
+bool begins_with_separator(std::string_view text) {
+  const auto words = text::unigrams(text);
+  return !text.empty() && (words.empty() || words[0].data() != text.data());
+}
+
 }  // namespace
 
 Features lay_out(const Record& record, const data::Tokenizer& tokenizer, const PrepareConfig& config) {
@@ -164,9 +172,15 @@ Label choose_label(const Record& record, const Features& features, const Prepare
   const bool yes_or_no = record.answer == "yes" || record.answer == "no";
   if (yes_or_no) label.type = record.answer == "yes" ? AnswerType::yes : AnswerType::no;
   const auto& spans = features.answer_spans;
-  // The reference takes the first span without checking it: in skipped text (H2), inverted (H14, H15), or letters of a
-  // word for yes and no (H3).
-  const auto usable = [&](const AnswerSpan& s) { return reference || (!s.skipped && !inverted(s)); };
+  label.inverted_spans = std::count_if(spans.begin(), spans.end(), inverted);
+  // The reference takes the first span without checking it: in skipped text (H2), mapped to the text's end (H15), or
+  // letters of a word for yes and no (H3). Spans without a token (H14) are left out in any case.
+  if (reference && !yes_or_no && !spans.empty() && inverted(spans[0]) && begins_with_separator(*record.answer)) {
+    label.fault = Label::Fault::answer_reversed;
+    label.span = spans[0].tokens;
+    return label;
+  }
+  const auto usable = [&](const AnswerSpan& s) { return !inverted(s) && (reference || !s.skipped); };
   const auto chosen = std::find_if(spans.begin(), spans.end(), usable);
   if (chosen != spans.end() && (reference || !yes_or_no)) {
     label.source = *chosen;
@@ -176,7 +190,9 @@ Label choose_label(const Record& record, const Features& features, const Prepare
   if (data::strip(*record.answer).empty()) {
     label.fault = Label::Fault::answer_empty;
   } else if (!label.source) {
-    label.fault = spans.empty() ? Label::Fault::answer_not_found : Label::Fault::answer_in_cut_text;
+    label.fault = spans.empty()                               ? Label::Fault::answer_not_found
+                  : label.inverted_spans == std::ssize(spans) ? Label::Fault::answer_without_tokens
+                                                              : Label::Fault::answer_in_cut_text;
   } else if (label.span.last >= config.long_seq_len) {
     label.fault = Label::Fault::answer_beyond_limit;
   }

@@ -30,7 +30,8 @@ struct Features {
       long_paragraph_breakpoints, long_tokens_to_unigrams;  // [n_l]
   std::vector<std::int64_t> global_token_ids, global_token_type_ids, global_paragraph_breakpoints, global_paragraph_ids,
       global_sentence_ids, global_true_sentence_ids, supporting_facts;  // [n_g]
-  std::vector<std::string> global_text;                                 // [n_g]: title or sentence, "" for others
+  // [n_g]: the title, or the sentence with the number in global_sentence_ids; "" for others
+  std::vector<std::string> global_text;
   std::vector<AnswerSpan> answer_spans;  // sorted by their ends, equal ends in text order
   std::int64_t question_tokens = 0;      // before anything is skipped
   std::int64_t skipped_for_long = 0;     // question pieces, titles and sentences left out
@@ -49,11 +50,21 @@ enum class AnswerType : std::int64_t { span = 0, yes = 1, no = 2 };
 // The training target of a labelled record. With a fault the record cannot be trained on and the other members are
 // meaningless.
 struct Label {
-  enum class Fault { none, no_sf_label, answer_empty, answer_not_found, answer_beyond_limit, answer_in_cut_text };
+  enum class Fault {
+    none,
+    no_sf_label,
+    answer_empty,
+    answer_not_found,
+    answer_beyond_limit,
+    answer_in_cut_text,
+    answer_without_tokens,  // every occurrence is of characters that have no token (quirk H14)
+    answer_reversed         // in the reference's reading the span ends before it begins (quirk H15)
+  };
   Fault fault = Fault::none;
   AnswerType type = AnswerType::span;
   text::TokenSpan span;              // (0, 0), the CLS position: none
   std::optional<AnswerSpan> source;  // the occurrence behind the span
+  std::int64_t inverted_spans = 0;   // occurrences that were left out because they end before they begin
 };
 Label choose_label(const Record& record, const Features& features, const PrepareConfig& config);
 

@@ -20,6 +20,16 @@ sparse::AttentionStructure structure_of(const data::Example& example, bool flat_
   return feed::multihop_structure(example, {exempt, {}, flat_sequence});
 }
 
+// Numbered sentences belong to a paragraph.
+void require_paragraphs(const data::Example& example, const feed::Examination& examination, const char* feature) {
+  const feed::Numbers& sentences = numbers(example, feature);
+  const feed::Numbers& paragraphs = numbers(example, "global_paragraph_ids");
+  for (std::size_t j = 0; j < sentences.size(); ++j) {
+    if (sentences[j] < 0 || paragraphs[j] >= 0) continue;
+    examination.reject(feature, "expected -1 at position {}, which belongs to no paragraph, got {}", j, sentences[j]);
+  }
+}
+
 }  // namespace
 
 void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
@@ -38,14 +48,17 @@ void check_example(const data::Example& example, const EncoderConfig& model, con
     examination.same_length(feature, sizes.globals);
   }
   examination.in_range("global_paragraph_ids", -1, std::ssize(feed::texts(example, "paragraph_titles")));
-  examination.in_range("global_sentence_ids", -1, kNoLimit);
+  for (const char* feature : {"global_sentence_ids", "global_true_sentence_ids"}) {
+    examination.in_range(feature, -1, kNoLimit);
+    require_paragraphs(example, examination, feature);
+  }
   examination.in_range("supporting_facts", 0, 2);
   const std::int64_t texts = std::ssize(feed::texts(example, "global_text"));
   if (texts != sizes.globals) examination.reject("global_text", "expected G={} strings, got {}", sizes.globals, texts);
   examination.number_in_range("answer_types", -1, 3);
-  // Labels beyond the sequence are allowed, as in the reference (quirks H2, H3); they have no loss.
+  // Labels in order; those beyond the sequence are allowed, as in the reference (quirks H2, H3); they have no loss.
   examination.number_in_range("answer_begins", -1, kNoLimit);
-  examination.number_in_range("answer_ends", -1, kNoLimit);
+  examination.number_in_range("answer_ends", feed::number(example, "answer_begins"), kNoLimit);
   examination.same_length("span_ends", std::ssize(numbers(example, "span_begins")));
   examination.in_range("span_begins", 0, kNoLimit);
   const feed::Numbers& begins = numbers(example, "span_begins");

@@ -68,7 +68,9 @@ Labels labels_of(Examples examples, AnswerEncoding encoding) {
     const auto& begins = feed::numbers(example, "span_begins");
     const auto& ends = feed::numbers(example, "span_ends");
     std::vector<AnswerSpan> spans;
-    for (std::size_t i = 0; i < begins.size(); ++i) spans.push_back({{begins[i], ends[i]}, false, false});
+    // Where the answer's label is CLS, occurrences of yes and no in the text are no answers (quirk H3, repaired).
+    const bool no_span = feed::number(example, "answer_begins") == 0 && feed::number(example, "answer_ends") == 0;
+    for (std::size_t i = 0; i < begins.size() && !no_span; ++i) spans.push_back({{begins[i], ends[i]}, false, false});
     // [L] a class per token; an example kept for prediction only has none anywhere
     const auto bio = type == span::kNoLabel ? feed::Numbers(static_cast<std::size_t>(length), span::kNoLabel)
                                             : bio_labels(spans, length);

@@ -150,7 +150,11 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{fields(), made<HotpotqaTask>, score_files};
+  // The published settings of the base model.
+  static const TaskKind kKind{.keys = fields(),
+                              .make = made<HotpotqaTask>,
+                              .score = score_files,
+                              .training = {{"batch_size", 64}, {"epochs", 9.0}, {"learning_rate", 5e-5}}};
   return kKind;
 }
 

@@ -103,16 +103,30 @@ void HotpotqaPredictions::score(const data::Example& example, const Logits& logi
   }
 }
 
+void HotpotqaPredictions::add_rejected(const data::Fault& fault) {
+  if (fault.id.empty() || fault.code == "duplicate_id") return;
+  if (file_ && file_->has(fault.id)) return;
+  if (file_) file_->add(fault.id, "", {});
+  if (fault.code != "label_missing") ++rejected_;
+}
+
+// The official scores divide by the gold records, whether they could be prepared or not.
+ScoreSum HotpotqaPredictions::with_rejected(ScoreSum scores) const {
+  for (std::int64_t i = 0; i < rejected_; ++i) scores.add({});
+  return scores;
+}
+
 Metrics HotpotqaPredictions::metrics() const {
   if (scores_.records() == 0) return {};
-  const auto means = scores_.means();
+  const ScoreSum scores = with_rejected(scores_);
+  const auto means = scores.means();
   Metrics metrics = {{"joint_f1", means.at("joint_f1")}};
   for (const auto& [name, value] : means) {
     if (name != "joint_f1") metrics.emplace_back(name, value);
   }
   double best = -1, threshold = 0;
   for (int k = 0; k < kThresholds; ++k) {  // the first of equals
-    const double f1 = by_threshold_[static_cast<std::size_t>(k)].means().at("joint_f1");
+    const double f1 = with_rejected(by_threshold_[static_cast<std::size_t>(k)]).means().at("joint_f1");
     if (f1 <= best) continue;
     best = f1;
     threshold = k / 10.0;
@@ -120,7 +134,7 @@ Metrics HotpotqaPredictions::metrics() const {
   metrics.emplace_back("tuned_joint_f1", best);
   metrics.emplace_back("tuned_sf_threshold", threshold);
   if (losses_ > 0) metrics.emplace_back("loss", loss_ / static_cast<double>(losses_));
-  metrics.emplace_back("examples", static_cast<double>(scores_.records()));
+  metrics.emplace_back("examples", static_cast<double>(scores.records()));
   return metrics;
 }
 

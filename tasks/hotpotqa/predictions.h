@@ -27,9 +27,12 @@ class HotpotqaPredictions final : public Predictions {
 
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
+  // Writes an empty answer without facts, which scores 0 where other examples have labels.
+  void add_rejected(const data::Fault& fault) override;
+
   // The twelve official numbers, joint_f1 first; joint_f1 at the supporting-fact threshold that is best for these examples
   // (tuned on them, so not comparable with other results), and that threshold; the mean loss; the number of scored
-  // examples.
+  // records.
   Metrics metrics() const override;
   void finish() override;
 
@@ -37,6 +40,7 @@ class HotpotqaPredictions final : public Predictions {
   static constexpr int kThresholds = 11;  // 0, 0.1, …, 1
 
   void score(const data::Example& example, const Logits& logits, const Decoded& decoded);
+  ScoreSum with_rejected(ScoreSum scores) const;
 
   DecodeOptions options_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
@@ -44,6 +48,7 @@ class HotpotqaPredictions final : public Predictions {
   NBestFile n_best_;
   ScoreSum scores_;
   std::array<ScoreSum, kThresholds> by_threshold_;
+  std::int64_t rejected_ = 0;  // gold records that have no example
   double loss_ = 0;
   std::int64_t losses_ = 0;
 };

@@ -13,9 +13,9 @@ namespace etc::hotpotqa {
 namespace {
 
 // Code and message of a label that cannot be trained on.
-std::pair<const char*, std::string> words_of(Label::Fault fault, const Record& record) {
+std::pair<const char*, std::string> words_of(const Label& label, const Record& record) {
   const std::string answer = prepare::quoted(record.answer.value_or(""));
-  switch (fault) {
+  switch (label.fault) {
     case Label::Fault::no_sf_label:
       return {"no_sf_label", "no title or sentence of the sequence is a supporting fact"};
     case Label::Fault::answer_empty:
@@ -26,6 +26,11 @@ std::pair<const char*, std::string> words_of(Label::Fault fault, const Record& r
       return {"answer_beyond_limit", answer + " lies beyond long_seq_len"};
     case Label::Fault::answer_in_cut_text:
       return {"answer_in_cut_text", answer + " stands only in text that was skipped for length"};
+    case Label::Fault::answer_without_tokens:
+      return {"answer_span_inverted", answer + " has no token where it occurs"};
+    case Label::Fault::answer_reversed:
+      return {"answer_span_inverted",
+              fmt::format("the answer's span ends at {} before it begins at {}", label.span.last, label.span.first)};
     case Label::Fault::none:
       break;
   }
@@ -49,20 +54,23 @@ void check_sequences(const Record& record, const Features& features, prepare::Fa
 void check_label(const Label& label, const Record& record, const Features& features, const PrepareConfig& config,
                  prepare::FaultList& faults) {
   if (label.fault != Label::Fault::none) {
-    const auto [code, message] = words_of(label.fault, record);
+    const auto [code, message] = words_of(label, record);
     const char* field = label.fault == Label::Fault::no_sf_label ? "supporting_facts" : "answer";
-    if (config.is_training) {
-      faults.drop(field, code, message);
-    } else {
+    if (!config.is_training) {
       faults.warn(field, code, message);
+    } else if (label.fault == Label::Fault::answer_reversed) {
+      faults.reject(field, code, message);
+    } else {
+      faults.drop(field, code, message);
     }
     return;
   }
-  if (label.span.last < label.span.first) {
-    faults.reject(
-        "answer", "answer_span_inverted",
-        fmt::format("the answer's span ends at {} before it begins at {}", label.span.last, label.span.first));
-  } else if (label.source && label.source->skipped) {
+  if (label.inverted_spans > 0) {
+    faults.warn("answer", "answer_span_inverted",
+                fmt::format("{} of the answer's {} occurrences have no token and are left out", label.inverted_spans,
+                            features.answer_spans.size()));
+  }
+  if (label.source && label.source->skipped) {
     faults.warn("answer", "answer_in_cut_text", "the answer label lies in text that was skipped for length");
   }
   const auto& spans = features.answer_spans;

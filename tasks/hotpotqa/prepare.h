@@ -12,6 +12,7 @@ class HotpotqaPreparation : public text::TokenizedPreparation<PrepareConfig, dat
 
   const data::Schema& schema() const override;
   Json preprocess_config() const override;
+  const char* id_field() const override { return "_id"; }
   prepare::Converted convert(const data::JsonRecord& record) const override;
 };
 

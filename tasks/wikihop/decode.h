@@ -23,6 +23,7 @@ class PredictionFile {
  public:
   explicit PredictionFile(const std::filesystem::path& target);  // "-": standard output
   void add(const std::string& id, const std::string& answer);    // throws Error on a repeated id
+  bool has(const std::string& id) const { return ids_.contains(id); }
   void finish();
 
  private:

@@ -11,17 +11,21 @@ namespace etc::wikihop {
 
 void Accuracy::add(std::int64_t predicted, std::int64_t label, const std::string& answer, const std::string& gold,
                    double loss) {
+  ++answers_;
+  if (normalised_answer(answer) == normalised_answer(gold)) ++right_string_;
+  if (label < 0) return;
   ++examples_;
   if (predicted == label) ++right_index_;
-  if (normalised_answer(answer) == normalised_answer(gold)) ++right_string_;
   loss_ += loss;
 }
 
 Metrics Accuracy::metrics() const {
-  if (examples_ == 0) return {};
+  if (answers_ == 0) return {};
   const auto n = static_cast<double>(examples_);
+  const double strings = static_cast<double>(right_string_) / static_cast<double>(answers_ + missing_);
+  if (examples_ == 0) return {{"string_accuracy", strings}, {"examples", n}};
   return {{"accuracy", static_cast<double>(right_index_) / n},
-          {"string_accuracy", static_cast<double>(right_string_) / n},
+          {"string_accuracy", strings},
           {"loss", loss_ / (n + kLossEpsilon)},
           {"examples", n}};
 }

@@ -12,17 +12,22 @@
 
 namespace etc::wikihop {
 
-// Sums over examples; only labelled ones are added.
+// Sums over the records that have an answer.
 class Accuracy {
  public:
-  // loss: of this example, before division. answer, gold: as stored; they are normalised before comparison.
+  // label: -1 if the answer is no candidate; then only the strings count. loss: of this example, before division. answer,
+  // gold: as stored; they are normalised before comparison.
   void add(std::int64_t predicted, std::int64_t label, const std::string& answer, const std::string& gold, double loss);
 
-  // accuracy (index equals label), string_accuracy, loss = sum / (examples + 1e-5). Empty without examples.
+  // A record that has no prediction: its string is wrong.
+  void add_missing() { ++missing_; }
+
+  // accuracy (index equals label) and loss = sum / (examples + 1e-5) over the examples with a label, whose number is
+  // "examples"; string_accuracy over all records. Empty if none was added, apart from missing ones.
   Metrics metrics() const;
 
  private:
-  std::int64_t examples_ = 0, right_index_ = 0, right_string_ = 0;
+  std::int64_t examples_ = 0, answers_ = 0, missing_ = 0, right_index_ = 0, right_string_ = 0;
   double loss_ = 0;
 };
 

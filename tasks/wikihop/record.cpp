@@ -116,6 +116,7 @@ class RecordReader {
       const std::string field = element("candidates", i);
       if (!value.is_string()) {
         wrong_type(field, "a string", value);
+        record_.candidates.emplace_back();  // so that the others keep their numbers
         continue;
       }
       const auto& text = value.get_ref<const std::string&>();

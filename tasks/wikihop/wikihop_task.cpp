@@ -82,9 +82,15 @@ class WikihopPredictions final : public Predictions {
       const std::string answer = normalised_answer(candidates[static_cast<std::size_t>(chosen)]);
       if (file_) file_->add(id, answer);
       if (n_best_.count() > 0) n_best_.add(id, best_answers(scores, candidates));
-      const std::int64_t label = label_id(example);
-      if (label >= 0) accuracy_.add(chosen, label, answer, std::get<std::string>(example.at("answer")), losses[b]);
+      const auto& gold = std::get<std::string>(example.at("answer"));
+      if (!gold.empty()) accuracy_.add(chosen, label_id(example), answer, gold, losses[b]);
     }
+  }
+
+  // It has no entry in the file, and counts as wrong where other records have answers.
+  void add_rejected(const data::Fault& fault) override {
+    if (fault.id.empty() || fault.code == "duplicate_id" || fault.code == "label_missing") return;
+    if (!file_ || !file_->has(fault.id)) accuracy_.add_missing();
   }
 
   Metrics metrics() const override { return accuracy_.metrics(); }
@@ -171,7 +177,9 @@ class WikihopTask final : public Task {
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{fields(), made<WikihopTask>, score_files};
+  // The published settings of the base model.
+  static const TaskKind kKind{
+      .keys = fields(), .make = made<WikihopTask>, .score = score_files, .training = {{"weight_decay", 0.1}}};
   return kKind;
 }
 

@@ -1,18 +1,22 @@
 // Answers and supporting facts from logits: the worked selection, the golden decodes, the prediction file.
 #include "tasks/hotpotqa/decode.h"
 
+#include <limits>
 #include <map>
+#include <set>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/ops/register.h"
+#include "tasks/hotpotqa/answer.h"
+#include "tasks/hotpotqa/head.h"
 #include "tasks/hotpotqa/prediction_file.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tasks/text/top_scores.h"
 #include "tests/support/catch.h"
-#include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/hotpotqa/examples.h"
+#include "tests/tasks/multihop_golden.h"
 #include "tests/tasks/raw_records.h"
 #include "tests/tasks/shared_tokenizer.h"
 
@@ -41,6 +45,21 @@ std::vector<float> logits_of(const std::map<int, double>& probabilities) {
   std::vector<float> logits(kTypes.size(), -50);
   for (const auto& [i, p] : probabilities) logits[static_cast<std::size_t>(i)] = static_cast<float>(std::log(p));
   return logits;
+}
+
+// The case's attributes in the HDF5 file are those of its entry in the JSON file, and its settings all occur.
+void require_same_case(const test::GoldenFile& file, const std::string& name, const Json& expected) {
+  for (const char* text : {"tokenizer", "vocab", "id", "style"}) {
+    CHECK(file.string_attribute(name, text) == expected.at(text).get<std::string>());
+  }
+  for (const char* number : {"long_seq_len", "global_seq_len", "record_index"}) {
+    CHECK(file.int_attribute(name, number) == expected.at(number).get<std::int64_t>());
+  }
+  std::set<Json> settings;
+  for (const Json& one : expected.at("predictions")) {
+    settings.insert(Json::array({one.at("encoding"), one.at("threshold"), one.at("max_answer_length")}));
+  }
+  CHECK(settings.size() == 2 * 4 * 2);  // encodings, thresholds, answer lengths
 }
 
 void pad(data::Example& example, const char* name, std::int64_t length, std::int64_t padding) {
@@ -106,11 +125,16 @@ TEST_CASE("decodes equal the reference's in every golden case and setting", "[ta
     const test::GoldenFile file(path);
     auto answers_path = path;
     const Json answers = read_json_file(answers_path.replace_extension(".json"));
-    const auto& records = test::shared_raw_records(*data / "hotpotqa" / file.string_attribute("", "source_file"),
-                                                   data::RecordLayout::array);
+    const auto source = *data / "hotpotqa" / file.string_attribute("", "source_file");
+    REQUIRE(file.string_attribute("", "source_sha256") == data::sha256_of_file(source));
+    REQUIRE(file.string_attribute("", "task") == "hotpotqa");
+    const auto& records = test::shared_raw_records(source, data::RecordLayout::array);
+    test::Names names;
     for (const Json& expected : answers) {
       const auto name = expected.at("case").get<std::string>();
+      names.insert(name);
       INFO(name << " " << expected.at("style"));
+      require_same_case(file, name, expected);
       const auto read = [&](const char* set) { return file.read<float>(name + "/" + set).values; };
       const auto begin = read("begin_logits"), end = read("end_logits"), bio = read("bio_logits"),
                  facts = read("supporting_facts_logits"), type = read("answer_type_logits");
@@ -118,6 +142,7 @@ TEST_CASE("decodes equal the reference's in every golden case and setting", "[ta
         const auto indices = file.read<std::int64_t>(name + "/" + side + "_top50_indices").values;
         const auto probabilities = read((side + "_top50_probs").c_str());
         CHECK(text::largest(logits, 50) == indices);
+        REQUIRE(probabilities.size() == indices.size());
         const auto ours = text::softmax(logits);
         for (std::size_t i = 0; i < indices.size(); ++i) {
           CHECK(ours[static_cast<std::size_t>(indices[i])] == Approx(probabilities[i]).epsilon(1e-5));
@@ -153,13 +178,17 @@ TEST_CASE("decodes equal the reference's in every golden case and setting", "[ta
         Json sp = Json::array();
         for (const SupportingFact& fact : decoded.supporting_facts) sp.push_back({fact.title, fact.sentence});
         CHECK(sp == one.at("sp"));
+        CHECK(decoded.candidates == one.at("num_candidates").get<std::int64_t>());
         REQUIRE(decoded.answer.tokens.has_value() == !one.at("span").is_null());
+        REQUIRE(decoded.answer.tokens.has_value() == !one.at("score").is_null());
         if (!decoded.answer.tokens) continue;
         CHECK(Json({decoded.answer.tokens->first, decoded.answer.tokens->last}) == one.at("span"));
         CHECK(decoded.answer.score == Approx(one.at("score").get<double>()).epsilon(1e-5));
-        CHECK(decoded.candidates == one.at("num_candidates").get<std::int64_t>());
       }
+      file.require_all_read(name);
     }
+    test::require_names(file, "", names);
+    file.require_all_read("", {{"@unicode_version", "a description"}, {"@content", "a description"}});
   }
 }
 
@@ -198,6 +227,39 @@ TEST_CASE("the last global token does not speak for CLS where the globals end be
   for (const std::int64_t capacity : {0, 32}) {
     CHECK(decode({first, first, {}, facts, span}, example.features, *tokenizer, options, capacity).candidates == 0);
   }
+}
+
+TEST_CASE("words that the text does not have give no text and no place", "[tasks][hotpotqa]") {
+  ops::register_cpu_ops();
+  auto tokenizer = std::shared_ptr<const data::Tokenizer>(test::hotpotqa_tokenizer());
+  data::LoadedExample example = test::hotpotqa_example(test::worked_hotpotqa_record("z1"));
+  EncoderInput input;
+  input.long_offsets = {0, 14};
+  input.global_offsets = {0, 11};
+  std::vector<float> ends(28, 0);
+  ends[2 * 12] = ends[2 * 13 + 1] = 20;  // begin at 12, end at 13: z0 z1
+  HeadOutput logits(3);
+  logits[kFactLogits] = Var(Tensor::from(std::vector<float>(11, 5), {11}, Purpose::activations));
+  logits[kTypeLogits] = Var(Tensor::from({5, 0, 0}, {1, 3}, Purpose::activations));
+  logits[kAnswerLogits] = Var(Tensor::from(ends, {14, 2}, Purpose::activations));
+  const auto answer_of = [&](std::int64_t first, std::int64_t last) {
+    auto& words = std::get<Numbers>(example.features.at("long_tokens_to_unigrams"));
+    words[12] = first;
+    words[13] = last;
+    HotpotqaAnswer answer({}, tokenizer);
+    answer.add(std::span(&example, 1), input, logits, {0, 1});
+    return answer.finish();
+  };
+  CHECK(answer_of(0, 1).at("answer") == "z0 z1");
+  CHECK(answer_of(0, 1).at("place") == Json({{"paragraph", 1}, {"sentence", 0}, {"start", 0}, {"end", 5}}));
+  constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max();
+  for (const auto& [first, last] : {std::pair{kFar, kFar}, std::pair{std::int64_t{0}, kFar},
+                                    std::pair{kFar, std::int64_t{-1}}, std::pair{std::int64_t{1}, std::int64_t{0}}}) {
+    CAPTURE(first, last);
+    CHECK(answer_of(first, last).at("place").is_null());
+  }
+  CHECK(answer_of(kFar, kFar).at("answer") == "");
+  CHECK(answer_of(0, kFar).at("answer") == "z0 z1");
 }
 
 TEST_CASE("a probability equal to the threshold makes a supporting fact", "[tasks][hotpotqa]") {

@@ -4,9 +4,9 @@
 #include "etc_core/base/error.h"
 #include "etc_core/nn/etc_config.h"
 #include "tests/support/catch.h"
-#include "tests/tasks/golden_inputs.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/hotpotqa/examples.h"
+#include "tests/tasks/multihop_golden.h"
 #include "tests/tasks/shared_tokenizer.h"
 
 using namespace etc;
@@ -41,49 +41,86 @@ data::LoadedExample prepared(const test::GoldenFile& file, const std::string& gr
   return {record, 0, preparation.convert(records.at(static_cast<std::size_t>(record))).examples.at(0)};
 }
 
+// The whole golden matrices, which are larger than the record, follow the formulas.
+void require_formulas(const test::GoldenFile& file, const std::string& group, const std::string& index,
+                      const test::GoldenInputs& inputs) {
+  const auto i = static_cast<std::size_t>(std::stoll(index));
+  const bool with_flat = group == "wp_L512_G64_train";
+  test::Names names = test::kCommonInputs;
+  if (with_flat) {
+    names.insert({"flat_l2l_att_mask", "flat_g2g_relative_att_ids", "flat_l2g_att_mask_hard", "flat_g2l_att_mask_hard",
+                  "flat_l2g_relative_att_ids"});
+  }
+  test::require_names(file, group + "/derived/" + index, names);
+  test::PaddedRecord record = test::padded_record(file, group, i);
+  const std::int64_t cls = published_special_ids(test::is_sentencepiece(file, group)).cls;
+  const auto global_ids = file.read_ragged<std::int64_t>(group + "/features/global_token_ids");
+  for (const std::int64_t id : global_ids[i]) {
+    record.exempt.push_back(id == cls ? 1 : 0);
+  }
+  test::require_common_inputs(inputs, record);
+  if (!with_flat) return;
+  const test::InputFormulas f(record, true);
+  test::require_formula(inputs, "flat_l2l_att_mask", f.L(), 2 * record.radius + 1,
+                        [&](auto l, auto c) { return f.l2l_mask(l, c); });
+  test::require_formula(inputs, "flat_g2g_relative_att_ids", f.G(), f.G(),
+                        [&](auto g, auto h) { return f.g2g_ids(g, h); });
+  test::require_formula(inputs, "flat_l2g_att_mask_hard", f.L(), f.G(),
+                        [&](auto l, auto g) { return f.l2g_hard(l, g); });
+  test::require_formula(inputs, "flat_g2l_att_mask_hard", f.G(), f.L(),
+                        [&](auto g, auto l) { return f.g2l_hard(g, l); });
+  test::require_formula(inputs, "flat_l2g_relative_att_ids", f.L(), f.G(),
+                        [&](auto l, auto g) { return f.l2g_ids(l, g); });
+}
+
+// Our labels of the record equal the part of the golden matrices that belongs to it.
+void require_labels(EtcConfig model, const data::LoadedExample& example, const test::GoldenInputs& d) {
+  const std::vector<data::LoadedExample> examples = {example};
+  const auto build = [&](bool hard_g2l, bool hard_l2g, bool flat) {
+    model.use_hard_g2l_mask = hard_g2l;
+    model.use_hard_l2g_mask = hard_l2g;
+    return feed(examples, model, {flat, true}, "here").labels;
+  };
+  const auto& l2g_ids = d.at("l2g_relative_att_ids");
+  const auto soft = build(false, false, false);
+  CHECK(differences(soft.l2l, d.L, d.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"), false) == 0);
+  CHECK(differences(soft.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"), false) == 0);
+  CHECK(differences(soft.l2g, d.L, d.G, d.at("l2g_att_mask"), false, l2g_ids, false) == 0);
+  CHECK(differences(soft.g2l, d.G, d.L, d.at("l2g_att_mask"), true, l2g_ids, true) == 0);
+  const auto hard = build(true, true, false);
+  CHECK(differences(hard.l2g, d.L, d.G, d.at("l2g_att_mask_hard"), false, l2g_ids, false) == 0);
+  CHECK(differences(hard.g2l, d.G, d.L, d.at("g2l_att_mask_hard"), false, l2g_ids, true) == 0);
+  if (!d.has("flat_l2l_att_mask")) return;
+  const auto flat = build(true, true, true);
+  const auto& flat_ids = d.at("flat_l2g_relative_att_ids");
+  const auto& long_ids = d.at("l2l_relative_att_ids");
+  CHECK(differences(flat.l2l, d.L, d.W, d.at("flat_l2l_att_mask"), false, long_ids, false) == 0);
+  CHECK(differences(flat.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("flat_g2g_relative_att_ids"), false) == 0);
+  CHECK(differences(flat.l2g, d.L, d.G, d.at("flat_l2g_att_mask_hard"), false, flat_ids, false) == 0);
+  CHECK(differences(flat.g2l, d.G, d.L, d.at("flat_g2l_att_mask_hard"), false, flat_ids, true) == 0);
+}
+
 }  // namespace
 
 TEST_CASE("the labels of HotpotQA's feed equal the reference's masks and ids", "[tasks][hotpotqa][golden]") {
   const auto data = test::real_data_folder();
-  std::int64_t cases = 0;
-  for (const auto& path : test::golden_named("hotpotqa", ".h5")) {
+  const auto files = test::golden_named("hotpotqa_features", ".h5");
+  if (files.empty() || !data) return test::skip("no golden file with HotpotQA model inputs");
+  for (const auto& path : files) {
     const test::GoldenFile file(path);
     for (const std::string& group : file.groups()) {
-      if (!data || !file.has(group + "/derived")) continue;
+      if (file.string_attribute(group, "answer_encoding") == "bio") continue;  // labels only
+      test::require_derived_records(file, group);
       for (const std::string& index : file.groups(group + "/derived")) {
         INFO(path.filename().string() << ":" << group << "/derived/" << index);
-        ++cases;
-        const test::GoldenInputs d(file, group, index);
-        EtcConfig model = test::golden_label_model(file, group);
-        const std::vector<data::LoadedExample> examples = {
-            prepared(file, group, static_cast<std::size_t>(std::stoll(index)), *data)};
-        const auto build = [&](bool hard_g2l, bool hard_l2g, bool flat) {
-          model.use_hard_g2l_mask = hard_g2l;
-          model.use_hard_l2g_mask = hard_l2g;
-          return feed(examples, model, {flat, true}, "here").labels;
-        };
-        const auto& l2g_ids = d.at("l2g_relative_att_ids");
-        const auto soft = build(false, false, false);
-        CHECK(differences(soft.l2l, d.L, d.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"), false) == 0);
-        CHECK(differences(soft.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"), false) == 0);
-        CHECK(differences(soft.l2g, d.L, d.G, d.at("l2g_att_mask"), false, l2g_ids, false) == 0);
-        CHECK(differences(soft.g2l, d.G, d.L, d.at("l2g_att_mask"), true, l2g_ids, true) == 0);
-        const auto hard = build(true, true, false);
-        CHECK(differences(hard.l2g, d.L, d.G, d.at("l2g_att_mask_hard"), false, l2g_ids, false) == 0);
-        CHECK(differences(hard.g2l, d.G, d.L, d.at("g2l_att_mask_hard"), false, l2g_ids, true) == 0);
-        if (!d.has("flat_l2l_att_mask")) continue;
-        const auto flat = build(true, true, true);
-        const auto& flat_ids = d.at("flat_l2g_relative_att_ids");
-        CHECK(differences(flat.l2l, d.L, d.W, d.at("flat_l2l_att_mask"), false, d.at("l2l_relative_att_ids"), false) ==
-              0);
-        CHECK(differences(flat.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("flat_g2g_relative_att_ids"), false) ==
-              0);
-        CHECK(differences(flat.l2g, d.L, d.G, d.at("flat_l2g_att_mask_hard"), false, flat_ids, false) == 0);
-        CHECK(differences(flat.g2l, d.G, d.L, d.at("flat_g2l_att_mask_hard"), false, flat_ids, true) == 0);
+        const test::GoldenInputs inputs(file, group, index);
+        require_formulas(file, group, index, inputs);
+        require_labels(test::golden_label_model(file, group),
+                       prepared(file, group, static_cast<std::size_t>(std::stoll(index)), *data), inputs);
       }
+      file.require_all_read(group + "/derived");
     }
   }
-  if (cases == 0) test::skip("no golden file with HotpotQA model inputs");
 }
 
 TEST_CASE("the worked layout gives the visible pairs and labels of its table", "[tasks][hotpotqa]") {
@@ -142,6 +179,11 @@ TEST_CASE("HotpotQA examples that contradict themselves are refused by file, exa
   CHECK_THAT(damaged("long_paragraph_breakpoints", 13, 0), Catch::Contains("expected 1 at the last position"));
   CHECK_THAT(with_number("answer_types", 3), Catch::Contains("answer_types: expected -1 … 2, got 3"));
   CHECK_THAT(with_number("answer_begins", -2), Catch::Contains("answer_begins"));
+  CHECK_THAT(with_number("answer_ends", 12), Catch::Contains("answer_ends: expected 13"));
+  CHECK_THAT(damaged("global_true_sentence_ids", 7, -2), Catch::Contains("global_true_sentence_ids: expected -1"));
+  for (const char* feature : {"global_sentence_ids", "global_true_sentence_ids"}) {
+    CHECK_THAT(damaged(feature, 0, 1), Catch::Contains("expected -1 at position 0, which belongs to no paragraph"));
+  }
   data::Example example = good;
   std::get<std::vector<std::string>>(example.at("global_text")).pop_back();
   CHECK_THAT(message_of(example), Catch::Contains("global_text: expected G=11 strings, got 10"));

@@ -8,6 +8,7 @@
 #include "tasks/train/run_config.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/hotpotqa/examples.h"
@@ -79,7 +80,6 @@ TEST_CASE("HotpotQA's losses equal the reference's in every golden case", "[task
     const auto& records = test::shared_raw_records(*data / "hotpotqa" / file.string_attribute("", "source_file"),
                                                    data::RecordLayout::array);
     for (const Json& expected : read_json_file(answers.replace_extension(".json"))) {
-      if (expected.at("loss").is_null()) continue;
       const auto name = expected.at("case").get<std::string>();
       INFO(name);
       const auto L = expected.at("long_seq_len").get<std::int64_t>(),
@@ -90,7 +90,18 @@ TEST_CASE("HotpotQA's losses equal the reference's in every golden case", "[task
       const HotpotqaPreparation preparation(
           config, test::shared_tokenizer(*data / "vocab" / expected.at("vocab").get<std::string>()));
       const auto& record = records.at(expected.at("record_index").get<std::size_t>());
-      const std::vector<data::LoadedExample> examples = {{0, 0, preparation.convert(record).examples.at(0)}};
+      REQUIRE(record.value["_id"] == expected.at("id"));
+      const prepare::Converted converted = preparation.convert(record);
+      // Without losses where the record is not trained on.
+      REQUIRE(expected.at("loss").is_null() == (converted.faults.dropped() || converted.faults.rejected()));
+      if (expected.at("loss").is_null()) continue;
+      const std::vector<data::LoadedExample> examples = {{0, 0, converted.examples.at(0)}};
+      const Json& golden_labels = expected.at("loss").at("labels");
+      CHECK(golden_labels.size() == 3);
+      for (const auto& [key, label] : {std::pair{"answer_type", "answer_types"}, std::pair{"begin", "answer_begins"},
+                                       std::pair{"end", "answer_ends"}}) {
+        CHECK(golden_labels.at(key) == std::get<std::int64_t>(converted.examples[0].at(label)));
+      }
       const auto read = [&](const char* set) { return file.read<float>(name + "/" + set).values; };
       const auto facts = read("supporting_facts_logits"), type = read("answer_type_logits"), bio = read("bio_logits");
       const auto begin = read("begin_logits"), end = read("end_logits");
@@ -100,7 +111,7 @@ TEST_CASE("HotpotQA's losses equal the reference's in every golden case", "[task
       const auto close = [&](double ours, const char* term) {
         const double theirs = expected.at("loss").at(term).get<double>();
         worst = std::max(worst, std::abs(ours - theirs) / std::max(1e-9, std::abs(theirs)));
-        CHECK(ours == Approx(theirs).epsilon(1e-5));
+        CHECK(ours == Approx(theirs).epsilon(1e-8));  // both are computed in double precision
       };
       for (const auto encoding : {AnswerEncoding::span, AnswerEncoding::bio}) {
         Labels labels = labels_of(examples, encoding);
@@ -176,6 +187,58 @@ TEST_CASE("gradients of HotpotQA's losses equal central differences", "[tasks][h
     check(global_states, x.gradient()->tensor());
     for (const auto& parameter : parameters.all()) check(parameter->value, parameter->grad);
   }
+}
+
+TEST_CASE("letters of yes and no in the text are BIO labels in the reference only", "[tasks][hotpotqa]") {
+  const std::string text = R"({"_id": "n", "question": "q0", "answer": "no", "supporting_facts": [["a0", 0]],
+      "context": [["a0", ["x0 known x1"]]]})";
+  for (const Parity parity : {Parity::reference, Parity::repaired}) {
+    const HotpotqaPreparation preparation(test::hotpotqa_config(parity), test::hotpotqa_tokenizer());
+    const std::vector<data::LoadedExample> examples = {
+        {0, 0, preparation.convert(test::raw_record(text)).examples.at(0)}};
+    CHECK(std::get<Numbers>(examples[0].features.at("span_begins")) == Numbers{4});
+    const Labels labels = labels_of(examples, AnswerEncoding::bio);
+    Numbers expected(6, 2);
+    if (parity == Parity::reference) expected[4] = 0;
+    CHECK(labels.bio == expected);
+  }
+}
+
+TEST_CASE("rejected records have an empty answer in the file and score 0", "[tasks][hotpotqa]") {
+  register_cpu_backend();
+  const test::TemporaryFolder folder;
+  const std::vector<data::LoadedExample> examples = {test::hotpotqa_example(test::worked_hotpotqa_record("yes"))};
+  std::vector<float> facts(11, -20);
+  facts[7] = facts[10] = 20;  // A.1 and B.0
+  EncoderInput input;
+  input.long_offsets = {0, 14};
+  input.global_offsets = {0, 11};
+  HeadOutput logits(3);
+  logits[kFactLogits] = Var(Tensor::from(facts, {11}, Purpose::activations));
+  logits[kTypeLogits] = Var(Tensor::from({0, 5, 0}, {1, 3}, Purpose::activations));
+  logits[kAnswerLogits] = Var(Tensor::from(std::vector<float>(28, 0), {14, 2}, Purpose::activations));
+  PredictionRequest request;
+  request.output = folder / "p.json";
+  HotpotqaPredictions predictions(request, {}, test::hotpotqa_tokenizer());
+  data::Fault fault;
+  fault.id = "bad";
+  fault.code = "context_empty";
+  predictions.add_rejected(fault);
+  CHECK(predictions.metrics().empty());  // no labels so far
+  predictions.add(examples, input, logits);
+  CHECK(predictions.metrics()[0] == std::pair<std::string, double>("joint_f1", 0.5));
+  fault.code = "duplicate_id";
+  predictions.add_rejected(fault);
+  fault.id = "w";  // the example's: not a second time
+  fault.code = "";
+  predictions.add_rejected(fault);
+  fault.id = "";
+  predictions.add_rejected(fault);
+  CHECK(predictions.metrics()[0].second == 0.5);
+  predictions.finish();
+  const Json written = read_json_file(request.output);
+  CHECK(written.at("answer") == Json({{"w", "yes"}, {"bad", ""}}));
+  CHECK(written.at("sp").at("bad") == Json::array());
 }
 
 TEST_CASE("two micro-batches give the loss of one batch", "[tasks][hotpotqa]") {

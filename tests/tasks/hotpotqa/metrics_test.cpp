@@ -1,6 +1,8 @@
 // The official scores against the worked examples and the official script's own numbers.
 #include "tasks/hotpotqa/metrics.h"
 
+#include <set>
+
 #include "etc_core/base/error.h"
 #include "tasks/hotpotqa/prediction_file.h"
 #include "tasks/text/answer_text.h"
@@ -50,6 +52,14 @@ std::map<std::string, double> means_of(bool third_answered) {
 
 double difference(const Json& expected, const Json& got, const std::string& key) {
   return std::abs(expected.at(key).get<double>() - got.at(key).get<double>());
+}
+
+// Requires two objects to have the same keys.
+void require_keys(const Json& expected, const Json& got) {
+  std::set<std::string> names[2];
+  for (const auto& [key, value] : expected.items()) names[0].insert(key);
+  for (const auto& [key, value] : got.items()) names[1].insert(key);
+  REQUIRE(names[0] == names[1]);
 }
 
 constexpr double kTolerance = 1e-12;
@@ -163,20 +173,30 @@ TEST_CASE("scores equal the official script's on every golden prediction file", 
       const PredictionSet predictions = read_predictions(prediction_path);
       const auto gold = read_gold({*data / "hotpotqa" / expected.at("gold").get<std::string>()});
       const Json result = evaluate(predictions, gold);
+      CHECK(expected.at("records") == gold.size());
+      CHECK(expected.at("records_answered") == std::ssize(gold) - std::ssize(result.at("missing_answers")));
+      require_keys(expected.at("metrics"), result.at("metrics"));
       for (const auto& [key, value] : expected.at("metrics").items()) {
         INFO(key);
         CHECK(difference(expected.at("metrics"), result.at("metrics"), key) <= kTolerance);
       }
-      for (const auto& [key, value] : expected.at("confusion_over_answered_records").items()) {
+      Json confusion = Json::object();
+      for (const auto& [key, value] : result.at("confusion").at("counts").items()) confusion["counts/" + key] = value;
+      for (const auto& [key, value] : result.at("confusion").at("shares").items()) {
+        confusion["percentages/" + key] = value;
+      }
+      const Json& golden_confusion = expected.at("confusion_over_answered_records");
+      require_keys(golden_confusion, confusion);
+      for (const auto& [key, value] : golden_confusion.items()) {
         INFO(key);
-        const bool count = key.starts_with("counts/");
-        const Json& ours = result.at("confusion").at(count ? "counts" : "shares");
-        CHECK(std::abs(value.get<double>() - ours.at(key.substr(key.find('/') + 1)).get<double>()) <= kTolerance);
+        CHECK(difference(golden_confusion, confusion, key) <= kTolerance);
       }
       REQUIRE(expected.at("per_record").size() == gold.size());
+      std::set<std::string> seen;
       for (const Json& record : expected.at("per_record")) {
         const auto id = record.at("_id").get<std::string>();
         INFO(id);
+        REQUIRE(seen.insert(id).second);
         const auto wanted = std::find_if(gold.begin(), gold.end(), [&](const GoldRecord& g) { return g.id == id; });
         REQUIRE(wanted != gold.end());
         const auto answer = predictions.answers.find(id);
@@ -195,6 +215,7 @@ TEST_CASE("scores equal the official script's on every golden prediction file", 
         check("", scores.answer);
         check("sp_", scores.facts);
         check("joint_", scores.joint);
+        REQUIRE(record.contains("prediction_normalized") == scores.answer.has_value());
         CHECK(text::normalised_answer(wanted->answer) == record.at("gold_normalized").get<std::string>());
         if (scores.answer) {
           CHECK(text::normalised_answer(answer->second) == record.at("prediction_normalized").get<std::string>());

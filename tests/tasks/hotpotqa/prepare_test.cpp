@@ -7,6 +7,7 @@
 #include "etc_core/base/files.h"
 #include "tasks/hotpotqa/features.h"
 #include "tasks/hotpotqa/schema.h"
+#include "tasks/prepare/run.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/hotpotqa/examples.h"
 
@@ -82,6 +83,9 @@ TEST_CASE("behind a skipped sentence the reference's sentence numbers are too lo
     const std::int64_t written = parity == Parity::reference ? 1 : 2;
     CHECK(std::get<Numbers>(example.at("global_sentence_ids")) == Numbers{-1, -1, -1, -1, -1, -1, 0, written});
     CHECK(std::get<Numbers>(example.at("global_true_sentence_ids")) == Numbers{-1, -1, -1, -1, -1, -1, 0, 2});
+    // The text of an answer is looked up by the written number.
+    CHECK(std::get<Words>(example.at("global_text")).back() ==
+          (parity == Parity::reference ? "y0 y1 y0 y1 y0 y1" : "z0 z1"));
     CHECK(std::get<Numbers>(example.at("supporting_facts")) == Numbers{0, 0, 0, 0, 1, 1, 0, 1});
     CHECK(std::get<Numbers>(example.at("long_token_ids")).size() == 10);
     CHECK(number(example, "flags") == (kLongCut | kWarned));
@@ -235,6 +239,53 @@ TEST_CASE("an answer that begins at the text's start with a space is rejected in
   const data::Example example = converted(text, test::hotpotqa_config(Parity::repaired)).examples.at(0);
   CHECK(number(example, "answer_begins") == 3);
   CHECK(number(example, "answer_ends") == 3);
+}
+
+TEST_CASE("occurrences of an answer without tokens are left out and told", "[tasks][hotpotqa]") {
+  const auto text = [](const std::string& sentence, const std::string& answer) {
+    return R"({"_id": "h", "question": "q0", "answer": ")" + answer + R"(", "supporting_facts": [["a0", 0]],
+      "type": "bridge", "level": "hard", "context": [["a0", [")" +
+           sentence + R"("]]]})";
+  };
+  const std::string zero_width = "\u200b";
+  for (const Parity parity : {Parity::reference, Parity::repaired}) {
+    PrepareConfig train = test::hotpotqa_config(parity), predict = train;
+    predict.is_training = false;
+    const std::string alone = text("x0 " + zero_width + " x1", zero_width);
+    CHECK(test::fault_words(converted(alone, train).faults) == Words{"drop answer_span_inverted answer"});
+    const auto kept = converted(alone, predict);
+    CHECK(test::fault_words(kept.faults) == Words{"warn answer_span_inverted answer"});
+    CHECK(number(kept.examples.at(0), "flags") == (kWarned | kLabelUnusable));
+    CHECK(number(kept.examples[0], "answer_types") == -1);
+    // The second occurrence is part of a word.
+    const auto second = converted(text(zero_width + " x0 x1" + zero_width, zero_width), train);
+    CHECK(test::fault_words(second.faults) == Words{"warn answer_span_inverted answer"});
+    CHECK(number(second.examples.at(0), "answer_begins") == 4);
+    CHECK(number(second.examples[0], "answer_ends") == 4);
+    CHECK(std::get<Numbers>(second.examples[0].at("span_begins")) == Numbers{4});
+  }
+  PrepareConfig predict = test::hotpotqa_config(Parity::reference);
+  predict.is_training = false;
+  const auto reversed = converted(text(" x0 x1 and x2", " x0"), predict);
+  CHECK(test::fault_words(reversed.faults) == Words{"warn answer_span_inverted answer"});
+  CHECK((number(reversed.examples.at(0), "flags") & kLabelUnusable) != 0);
+}
+
+TEST_CASE("a repeated id is told by the name of its member", "[tasks][hotpotqa]") {
+  const test::TemporaryFolder folder;
+  const std::string record = json_line(test::worked_hotpotqa_record("z1"));
+  write_file_atomically(folder / "in.json", "[" + record + "," + record + "]");
+  prepare::RunOptions options;
+  options.inputs = {folder / "in.json"};
+  options.output = folder / "out.h5";
+  options.report = folder / "report.jsonl";
+  options.split = "train";
+  const auto config = test::hotpotqa_config(Parity::repaired);
+  CHECK(prepare::run(HotpotqaPreparation(config, test::hotpotqa_tokenizer()), options).rejected == 1);
+  const auto faults = data::DatasetReader({options.output}, hotpotqa::schema()).faults();
+  REQUIRE(faults.size() == 1);
+  CHECK(faults[0].code == "duplicate_id");
+  CHECK(faults[0].field == "_id");
 }
 
 TEST_CASE("an empty question and skipped text are warned about", "[tasks][hotpotqa]") {

@@ -8,7 +8,8 @@
 #include "etc_core/nn/etc_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
-#include "tests/tasks/golden_inputs.h"
+#include "tests/tasks/golden_named.h"
+#include "tests/tasks/multihop_golden.h"
 #include "tests/tasks/wikihop/examples.h"
 
 namespace {
@@ -59,50 +60,72 @@ std::string message_of(const etc::data::Example& example, const etc::EtcConfig& 
   return "";
 }
 
+// The whole golden matrices, which are larger than the record, follow the formulas.
+void require_formulas(const GoldenFile& file, const std::string& group, const std::string& index, const Case& c) {
+  namespace test = etc::test;
+  const auto i = static_cast<std::size_t>(std::stoll(index));
+  test::Names names = test::kCommonInputs;
+  names.insert({"g2l_att_mask_hard_no_exempt", "l2g_relative_att_ids_unlinked"});
+  test::require_names(file, group + "/derived/" + index, names);
+  test::PaddedRecord record = test::padded_record(file, group, i);
+  record.linked_ids = file.read_ragged<std::int64_t>(group + "/features/l2g_linked_ids")[i];
+  const auto types = file.read_ragged<std::int64_t>(group + "/features/global_token_type_ids");
+  for (const std::int64_t type : types[i]) {
+    record.exempt.push_back(type == 5 || type == 6 ? 1 : 0);  // query and candidates
+  }
+  test::require_common_inputs(c.derived, record);
+  const test::InputFormulas f(record, false);
+  test::require_formula(c.derived, "g2l_att_mask_hard_no_exempt", f.G(), f.L(),
+                        [&](auto g, auto l) { return f.g2l_hard_no_exempt(g, l); });
+  test::require_formula(c.derived, "l2g_relative_att_ids_unlinked", f.L(), f.G(),
+                        [&](auto l, auto g) { return f.l2g_ids_unlinked(l, g); });
+}
+
+// Our labels of the record equal the part of the golden matrices that belongs to it.
+void require_labels(Case& c) {
+  const auto& d = c.derived;
+  const std::vector<LoadedExample> examples = {c.example};
+  const auto build = [&](bool hard_g2l, bool hard_l2g, bool exempt, bool linked) {
+    c.model.use_hard_g2l_mask = hard_g2l;
+    c.model.use_hard_l2g_mask = hard_l2g;
+    etc::wikihop::FeedOptions options;
+    options.candidate_ignore_hard_g2l = options.query_ignore_hard_g2l = exempt;
+    options.enable_l2g_linking = linked;
+    return etc::wikihop::feed(examples, c.model, options, c.name);
+  };
+  const auto& ids = d.at("l2g_relative_att_ids");
+  const auto& unlinked = d.at("l2g_relative_att_ids_unlinked");
+  const etc::EncoderInput soft = build(false, false, true, true);
+  CHECK(differences(soft.labels.l2l, d.L, d.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"), false) == 0);
+  CHECK(differences(soft.labels.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"), false) == 0);
+  CHECK(differences(soft.labels.l2g, d.L, d.G, d.at("l2g_att_mask"), false, ids, false) == 0);
+  CHECK(differences(soft.labels.g2l, d.G, d.L, d.at("l2g_att_mask"), true, ids, true) == 0);
+  const etc::EncoderInput hard = build(true, true, true, false);
+  CHECK(differences(hard.labels.l2g, d.L, d.G, d.at("l2g_att_mask_hard"), false, unlinked, false) == 0);
+  CHECK(differences(hard.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard"), false, unlinked, true) == 0);
+  const etc::EncoderInput nobody = build(true, false, false, true);
+  CHECK(differences(nobody.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard_no_exempt"), false, ids, true) == 0);
+  CHECK(soft.token_ids.size() == static_cast<std::size_t>(d.L));
+  CHECK(soft.global_offsets == Numbers{0, d.G});
+}
+
 TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks][golden]") {
-  std::int64_t cases = 0;
-  for (const auto& path : etc::test::golden_files(".h5")) {
-    if (path.filename().string().find("wikihop") == std::string::npos) continue;
+  const auto files = etc::test::golden_named("wikihop_features", ".h5");
+  if (files.empty()) return etc::test::skip("no golden file with WikiHop model inputs");
+  for (const auto& path : files) {
     const GoldenFile file(path);
     for (const std::string& group : file.groups()) {
-      if (!file.has(group + "/derived")) continue;
+      if (group == "sentences") continue;
+      etc::test::require_derived_records(file, group);
       for (const std::string& index : file.groups(group + "/derived")) {
         Case c = read_case(file, group, index);
         INFO(c.name);
-        ++cases;
-        const auto& d = c.derived;
-        const std::vector<LoadedExample> examples = {c.example};
-        const auto build = [&](bool hard_g2l, bool hard_l2g, bool exempt, bool linked) {
-          c.model.use_hard_g2l_mask = hard_g2l;
-          c.model.use_hard_l2g_mask = hard_l2g;
-          etc::wikihop::FeedOptions options;
-          options.candidate_ignore_hard_g2l = options.query_ignore_hard_g2l = exempt;
-          options.enable_l2g_linking = linked;
-          return etc::wikihop::feed(examples, c.model, options, c.name);
-        };
-        const etc::EncoderInput soft = build(false, false, true, true);
-        CHECK(differences(soft.labels.l2l, d.L, d.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"),
-                          false) == 0);
-        CHECK(differences(soft.labels.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"),
-                          false) == 0);
-        CHECK(differences(soft.labels.l2g, d.L, d.G, d.at("l2g_att_mask"), false, d.at("l2g_relative_att_ids"),
-                          false) == 0);
-        CHECK(differences(soft.labels.g2l, d.G, d.L, d.at("l2g_att_mask"), true, d.at("l2g_relative_att_ids"), true) ==
-              0);
-        const etc::EncoderInput hard = build(true, true, true, false);
-        CHECK(differences(hard.labels.l2g, d.L, d.G, d.at("l2g_att_mask_hard"), false,
-                          d.at("l2g_relative_att_ids_unlinked"), false) == 0);
-        CHECK(differences(hard.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard"), false,
-                          d.at("l2g_relative_att_ids_unlinked"), true) == 0);
-        const etc::EncoderInput nobody = build(true, false, false, true);
-        CHECK(differences(nobody.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard_no_exempt"), false,
-                          d.at("l2g_relative_att_ids"), true) == 0);
-        CHECK(soft.token_ids.size() == static_cast<std::size_t>(d.L));
-        CHECK(soft.global_offsets == Numbers{0, d.G});
+        require_formulas(file, group, index, c);
+        require_labels(c);
       }
+      file.require_all_read(group + "/derived");
     }
   }
-  if (cases == 0) etc::test::skip("no golden file with WikiHop model inputs");
 }
 
 TEST_CASE("the worked layout gives the visible pairs and labels of its table", "[tasks]") {
