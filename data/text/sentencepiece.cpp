@@ -28,6 +28,24 @@ std::string without_blanks(std::string_view piece) {
   return text;
 }
 
+constexpr int kBytes = 256;
+constexpr std::string_view kByteBegin = "<0x";  // of the pieces "<0x00>" … "<0xFF>", which stand for bytes
+
+// Fields of a serialised model that follow its own: a piece for each byte, and the setting byte_fallback of its trainer.
+std::string byte_fallback() {
+  constexpr char kByteType = 6;
+  std::string fields;
+  for (int byte = 0; byte < kBytes; ++byte) {
+    const std::string piece = fmt::format("{}{:02X}>", kByteBegin, byte);
+    std::string message = {0x0A, static_cast<char>(piece.size())};  // field 1, a string
+    message += piece;
+    message += {0x18, kByteType};                         // field 3, a number
+    fields += {0x0A, static_cast<char>(message.size())};  // field 1 of the model, a message
+    fields += message;
+  }
+  return fields += {0x12, 3, static_cast<char>(0x98), 0x02, 1};  // field 2, a message: its field 35 is true
+}
+
 // Whether the digit-comma rule applies: a digit, then a comma at the end.
 bool ends_in_digit_comma(std::string_view piece) {
   if (piece.size() < 2 || piece.back() != ',') return false;
@@ -40,8 +58,7 @@ class SentencePiece : public Tokenizer {
  public:
   SentencePiece(std::string_view bytes, std::string where, const TokenizerOptions& options)
       : where_(std::move(where)), strip_comma_prefix_(options.strip_comma_prefix) {
-    const auto status = model_.LoadFromSerializedProto(bytes);
-    if (!status.ok()) fail(where_, "not a usable SentencePiece model: {}", status.error_message());
+    load(bytes);
     unknown_ = model_.unk_id();
     for (std::int32_t id = 0; id < vocab_size(); ++id) {
       const std::string& piece = model_.IdToPiece(id);
@@ -72,17 +89,36 @@ class SentencePiece : public Tokenizer {
   }
 
   std::int32_t piece_id(std::string_view piece) const override {
-    const std::int32_t id = model_.PieceToId(piece);
+    const std::int32_t id = id_of(piece);
     if (model_.IdToPiece(id) != piece) fail(where_, "the model has no piece \"{}\"", piece);
     return id;
   }
 
-  std::int32_t vocab_size() const override { return model_.GetPieceSize(); }
+  std::int32_t vocab_size() const override { return model_.GetPieceSize() - added_bytes_; }
   std::string piece(std::int32_t id) const override { return model_.IdToPiece(id); }
   const char* kind() const override { return "sentencepiece"; }
   bool lower_case() const override { return false; }
 
  private:
+  // The library joins neighbouring unknown characters into one piece by copying the piece so far, which takes quadratic
+  // time. With byte fallback it instead lists the bytes of each, which for_each_model_piece() joins; the bytes' pieces,
+  // behind all others, have no part in the segmentation.
+  void load(std::string_view bytes) {
+    if (bytes.find(kByteBegin) == std::string_view::npos) {
+      const bool loaded = model_.LoadFromSerializedProto(std::string(bytes) + byte_fallback()).ok();
+      if (loaded) added_bytes_ = kBytes;
+      if (loaded) return;
+    }
+    const auto status = model_.LoadFromSerializedProto(bytes);
+    if (!status.ok()) fail(where_, "not a usable SentencePiece model: {}", status.error_message());
+  }
+
+  // A piece that the model lacks has the id of unknown text.
+  std::int32_t id_of(std::string_view piece) const {
+    const std::int32_t id = model_.PieceToId(piece);
+    return id < vocab_size() ? id : unknown_;
+  }
+
   // A user-defined piece and the character that replaces it while the library encodes.
   struct Hidden {
     std::string piece, placeholder;
@@ -142,7 +178,7 @@ class SentencePiece : public Tokenizer {
     std::size_t begin = 0;
     const auto rest = [&](std::size_t end) {
       const std::string_view text = piece.substr(begin, end - begin);
-      if (!text.empty()) emit(text, model_.PieceToId(text));
+      if (!text.empty()) emit(text, id_of(text));
     };
     for (std::size_t at = 0; at < piece.size();) {
       const std::size_t character = at;
@@ -152,7 +188,7 @@ class SentencePiece : public Tokenizer {
       });
       if (hidden == hidden_.end()) continue;
       rest(character);
-      emit(std::string_view(hidden->piece), model_.PieceToId(hidden->piece));
+      emit(std::string_view(hidden->piece), id_of(hidden->piece));
       begin = at;
     }
     rest(piece.size());
@@ -164,16 +200,27 @@ class SentencePiece : public Tokenizer {
     sentencepiece::ImmutableSentencePieceText encoded;
     const auto status = model_.Encode(hidden_.empty() ? std::string(utf8) : hide_pieces(utf8), encoded.mutable_proto());
     if (!status.ok()) fail(where_, "the SentencePiece library cannot encode a text: {}", status.error_message());
+    // The reference looks up every piece again, so that unknown text that spells a reserved piece gets its id.
+    std::string unknown;  // the bytes since the last other piece
+    const auto finish_unknown = [&] {
+      if (!unknown.empty()) for_each_hidden(unknown, emit);
+      unknown.clear();
+    };
     for (int i = 0; i < static_cast<int>(encoded.pieces_size()); ++i) {
       const auto piece = encoded.pieces(i);
-      // The reference looks up every piece again, so that unknown text that spells a reserved piece gets its id.
       const auto id = static_cast<std::int32_t>(piece.id());
+      if (id >= vocab_size()) {
+        unknown += static_cast<char>(id - vocab_size());
+        continue;
+      }
+      finish_unknown();
       if (id == unknown_) {
         for_each_hidden(piece.piece(), emit);
       } else {
         emit(std::string_view(piece.piece()), id);
       }
     }
+    finish_unknown();
   }
 
   // Calls emit(piece, id, re_encoded) for the pieces after the digit-comma rule (etc-core 11.2): "▁2018," → "▁2018" and
@@ -193,11 +240,11 @@ class SentencePiece : public Tokenizer {
                              if (std::exchange(strip_first, false) && part.starts_with(kBlank)) {
                                part.remove_prefix(kBlank.size());
                                if (part.empty()) return;
-                               part_id = model_.PieceToId(part);
+                               part_id = id_of(part);
                              }
                              emit(part, part_id, true);
                            });
-      emit(std::string_view(","), model_.PieceToId(","), false);
+      emit(std::string_view(","), id_of(","), false);
     });
   }
 
@@ -206,6 +253,7 @@ class SentencePiece : public Tokenizer {
   std::string where_;
   bool strip_comma_prefix_;
   std::int32_t unknown_ = 0;
+  std::int32_t added_bytes_ = 0;  // pieces added by load()
   sentencepiece::SentencePieceProcessor model_;
 };
 

@@ -1,5 +1,7 @@
 #include "data/text/wordpiece.h"
 
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "data/text/basic_tokenizer.h"
@@ -7,6 +9,7 @@
 #include "data/text/wordpiece_vocab.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 
 namespace etc::data {
 
@@ -19,6 +22,7 @@ class WordPiece : public Tokenizer {
   WordPiece(std::string bytes, const std::string& where, bool lower_case)
       : where_(where), lower_case_(lower_case), vocab_(std::move(bytes), where) {}
 
+  const WordPieceVocab& vocab() const { return vocab_; }
   void set_sha256(std::string hex) { vocab_sha256_ = std::move(hex); }
 
   Tokens encode(std::string_view utf8) const override {
@@ -53,6 +57,18 @@ class WordPiece : public Tokenizer {
   WordPieceVocab vocab_;
 };
 
+// Warns once for each file, however often a command loads it.
+void warn_of_repeated_lines(const WordPieceVocab& vocab, const std::string& where) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const auto [count, first_line] = vocab.repeated();
+  const std::lock_guard lock(mutex);
+  if (count == 0 || !told.insert(where).second) return;
+  log::warn("{}: {} that repeat{} an earlier one {} no id: from line {} on, ids are below the numbers of lines", where,
+            count == 1 ? "1 line" : fmt::format("{} lines", count), count == 1 ? "s" : "", count == 1 ? "has" : "have",
+            first_line);
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_wordpiece(const std::filesystem::path& vocab, bool lower_case) {
@@ -60,6 +76,7 @@ std::unique_ptr<Tokenizer> load_wordpiece(const std::filesystem::path& vocab, bo
   std::string hex = sha256_hex(bytes);
   auto tokenizer = std::make_unique<WordPiece>(std::move(bytes), vocab.string(), lower_case);
   tokenizer->set_sha256(std::move(hex));
+  warn_of_repeated_lines(tokenizer->vocab(), vocab.string());
   return tokenizer;
 }
 

@@ -43,31 +43,31 @@ WordPieceVocab::WordPieceVocab(std::string bytes, const std::string& where) : by
     fail(where, "line {}: byte {} is not valid UTF-8 (is this a vocabulary? SentencePiece models end in .model)", line,
          *at);
   }
-  read_lines(where);
+  read_lines();
   unknown_ = find("[UNK]");
   if (unknown_ < 0) fail(where, "the vocabulary has no [UNK]: expected a BERT vocabulary, one piece per line");
 }
 
-void WordPieceVocab::read_lines(const std::string& where) {
+void WordPieceVocab::read_lines() {
   const auto lines = static_cast<std::size_t>(std::count(bytes_.begin(), bytes_.end(), '\n')) + 1;
   const std::size_t capacity = std::bit_ceil(4 * lines);  // a line may have two entries
   slots_.resize(capacity);
   shift_ = 64 - std::countr_zero(capacity);
   pieces_.reserve(lines);
   const std::string_view text = bytes_;
-  for (std::size_t begin = 0; begin < text.size();) {
+  for (std::size_t begin = 0, line = 1; begin < text.size(); ++line) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view piece = strip(text.substr(begin, end - begin));
-    const std::int32_t id = size();
-    if (const std::int32_t before = find(piece); before >= 0) {
-      fail(where, "line {}: repeats the piece \"{}\" of line {} (the ids of all later lines would shift)", id + 1,
-           piece, before + 1);
+    begin = end + 1;
+    if (find(piece) >= 0) {
+      if (repeated_.count++ == 0) repeated_.first_line = static_cast<std::int64_t>(line);
+      continue;
     }
+    const std::int32_t id = size();
     pieces_.push_back(
         {static_cast<std::uint32_t>(piece.data() - text.data()), static_cast<std::uint32_t>(piece.size())});
     insert(kStart, id);
     if (piece.starts_with("##")) insert(kContinuation, id);
-    begin = end + 1;
   }
 }
 

@@ -15,9 +15,16 @@ constexpr std::size_t kLongestWord = 200;  // characters; longer words become [U
 // Immutable after construction; any thread may use it.
 class WordPieceVocab {
  public:
-  // One piece per line, white space at both ends removed; ids count the lines from 0. `where` names the file in errors:
-  // empty, not UTF-8, a piece listed twice (the reference would skip it and shift every later id), no [UNK].
+  // One piece per line, white space at both ends removed; ids count the lines from 0, without those that repeat a piece
+  // (etc-core 11.1). `where` names the file in errors: empty, not UTF-8, no [UNK].
   WordPieceVocab(std::string bytes, const std::string& where);
+
+  // The lines without an id of their own, because an earlier one has the same piece.
+  struct RepeatedLines {
+    std::int64_t count = 0;
+    std::int64_t first_line = 0;  // from 1
+  };
+  const RepeatedLines& repeated() const { return repeated_; }
 
   std::int32_t size() const { return static_cast<std::int32_t>(pieces_.size()); }
   std::int32_t find(std::string_view piece) const;  // -1: not in the vocabulary
@@ -46,7 +53,7 @@ class WordPieceVocab {
     std::int32_t id = -1;     // -1: empty
   };
 
-  void read_lines(const std::string& where);
+  void read_lines();
   void insert(Place place, std::int32_t id);
   std::int32_t find(std::uint64_t hash, std::string_view key, Place place) const;
   std::string_view key_of(std::int32_t id, Place place) const { return piece(id).substr(place == kStart ? 0 : 2); }
@@ -57,6 +64,7 @@ class WordPieceVocab {
   int shift_ = 0;                         // hash >> shift_ is the first slot to probe
   std::array<std::size_t, 2> longest_{};  // bytes of the longest key of each place
   std::int32_t unknown_ = -1;
+  RepeatedLines repeated_;
 };
 
 }  // namespace etc::data

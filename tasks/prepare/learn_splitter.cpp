@@ -3,8 +3,8 @@
 #include "data/text/punkt_trainer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
-#include "etc_core/base/progress.h"
 #include "tasks/prepare/inputs.h"
+#include "tasks/prepare/text_progress.h"
 
 namespace etc::prepare {
 
@@ -30,14 +30,16 @@ void learn_splitter(const std::string& task, const PreparationKind& kind, const 
                input.string());
   }
   constexpr std::int64_t kPasses = 3;  // of the trainer
-  Progress progress("learn splitter", 0, "texts");
+  TextProgress progress("learn splitter", inputs, kPasses);
   std::int64_t visits = 0;
   const data::PunktTables tables = data::learn_punkt([&](const auto& visit) {
     for (const auto& input : inputs) {
       kind.texts(input, settings, [&](std::string_view text) {
         visit(text);
-        progress.update(++visits / kPasses);
+        progress.add_text(text);
+        ++visits;
       });
+      progress.end_file();
     }
   });
   progress.finish();

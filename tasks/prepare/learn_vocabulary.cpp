@@ -4,8 +4,8 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
-#include "etc_core/base/progress.h"
 #include "tasks/prepare/inputs.h"
+#include "tasks/prepare/text_progress.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::prepare {
@@ -17,15 +17,17 @@ void learn_vocabulary(const std::string& task, const PreparationKind& kind, cons
   data::WordpieceTraining training;
   training.size = size;
   training.lower_case = settings.value("do_lower_case", true);
-  Progress progress("learn vocabulary", 0, "texts");
+  TextProgress progress("learn vocabulary", inputs, 1);
   std::int64_t texts = 0;
   const data::WordCounts words = data::count_words(
       [&](const auto& visit) {
         for (const auto& input : inputs) {
           kind.texts(input, settings, [&](std::string_view text) {
             visit(text);
-            progress.update(++texts);
+            progress.add_text(text);
+            ++texts;
           });
+          progress.end_file();
         }
       },
       training.lower_case);

@@ -102,6 +102,9 @@ class Preparation {
   // (forecast.h).
   virtual std::int64_t kept_bytes(const InputSize& inputs) const;
 
+  // The member of a record that holds its id, for the report.
+  virtual const char* id_field() const { return "id"; }
+
   // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id. A
   // first pass (first_pass.h) then ranks the records of repeated ids; the others with the same id are dropped as
   // "duplicate_<field>". Null: there is no such pass, and every record after the first with an id is rejected.

@@ -90,7 +90,7 @@ class Run final : public PartedRun {
     if (kept == nullptr || *kept == here) return;
     const std::string place = fmt::format("record {}{}", kept->record, in_other_file(kept->file, file));
     if (field == nullptr) {
-      converted.faults.reject("id", "duplicate_id",
+      converted.faults.reject(preparation_.id_field(), "duplicate_id",
                               fmt::format("the id was first seen at {}, again at record {}", place, record.index));
     } else if (!converted.faults.rejected()) {
       converted.faults = FaultList();  // other faults of a record that is left out do not matter

@@ -12,10 +12,10 @@ namespace etc::squad {
 
 namespace {
 
-Json json_of(const std::vector<ListedAnswer>& answers, std::int64_t most) {
+// The whole list: with all of its entries the probabilities add up to 1.
+Json json_of(const std::vector<ListedAnswer>& answers) {
   Json list = Json::array();
   for (const ListedAnswer& answer : answers) {
-    if (std::ssize(list) == most) break;
     list.push_back({{"text", answer.text},
                     {"probability", answer.probability},
                     {"start_logit", answer.start_logit},
@@ -24,23 +24,29 @@ Json json_of(const std::vector<ListedAnswer>& answers, std::int64_t most) {
   return list;
 }
 
-// {id: value} in the order of the questions, an entry a line.
+// In the order of the questions.
 template <typename Value>
-void write_map(Output& output, const std::vector<GoldQuestion>& questions, const Value& value_of) {
-  std::string text = "{";
-  for (const GoldQuestion& question : questions) {
-    text +=
-        (text.size() > 1 ? ",\n" : "\n") + text::one_line(question.id) + ": " + text::one_line(value_of(question.id));
-  }
-  output.write(text + "\n}\n");
-  output.finish();
+void write_map(EntryFile& file, const std::vector<GoldQuestion>& questions, const Value& value_of) {
+  for (const GoldQuestion& question : questions) file.add(question.id, value_of(question.id));
+  file.finish();
 }
 
 }  // namespace
 
+void EntryFile::add(const std::string& id, const Json& value) {
+  output_.write((empty_ ? "{\n" : ",\n") + text::one_line(id) + ": " + text::one_line(value));
+  empty_ = false;
+}
+
+void EntryFile::finish() {
+  output_.write(empty_ ? "{\n}\n" : "\n}\n");
+  output_.finish();
+}
+
 QuestionPredictions::QuestionPredictions(const PredictionRequest& request, const DecodeOptions& options,
                                          std::shared_ptr<const data::Tokenizer> tokenizer)
-    : options_(options), tokenizer_(std::move(tokenizer)), n_best_(request) {
+    : options_(options), tokenizer_(std::move(tokenizer)) {
+  if (!request.n_best_output.empty()) n_best_output_.emplace(request.n_best_output);
   if (!request.output.empty()) output_.emplace(request.output);
   if (!request.null_odds_output.empty()) null_odds_output_.emplace(request.null_odds_output);
 }
@@ -82,7 +88,7 @@ QuestionPredictions::Result QuestionPredictions::result_of(const DecodedQuestion
 void QuestionPredictions::close() {
   if (!question_) return;
   const DecodedQuestion decoded = question_->decode();
-  n_best_.add(id_, json_of(decoded.n_best, n_best_.count()));
+  if (n_best_output_) n_best_output_->add(id_, json_of(decoded.n_best));
   results_[id_] = result_of(decoded);
   question_.reset();
 }
@@ -124,6 +130,13 @@ Metrics QuestionPredictions::metrics() const {
 
 void QuestionPredictions::finish() {
   close();
+  if (n_best_output_) {
+    const Json none = json_of(QuestionDecoder(options_, tokenizer_).decode().n_best);
+    for (const GoldQuestion& question : gold_) {
+      if (!results_.contains(question.id)) n_best_output_->add(question.id, none);
+    }
+    n_best_output_->finish();
+  }
   const std::map<std::string, Result> results = complete_results();
   if (output_) write_map(*output_, gold_, [&](const std::string& id) { return Json(results.at(id).answer); });
   if (null_odds_output_) {
@@ -132,7 +145,6 @@ void QuestionPredictions::finish() {
       return odds ? Json(*odds) : Json(nullptr);
     });
   }
-  n_best_.finish();
 }
 
 }  // namespace etc::squad

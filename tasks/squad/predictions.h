@@ -1,13 +1,13 @@
 // One pass of a SQuAD model over windows: results are merged into questions, written when all are known, and scored.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tasks/n_best_file.h"
 #include "tasks/output.h"
 #include "tasks/span/window_order.h"
 #include "tasks/squad/decode.h"
@@ -16,6 +16,21 @@
 
 namespace etc::squad {
 
+// {id: value}, an entry a line, written entry by entry.
+class EntryFile {
+ public:
+  explicit EntryFile(const std::filesystem::path& target) : output_(target) {}
+  void add(const std::string& id, const Json& value);
+  void finish();  // without it no file is left
+
+ private:
+  Output output_;
+  bool empty_ = true;
+};
+
+// The n-best file has the whole decoded list of every question, as the published program writes it (5.4), whatever
+// PredictionRequest::n_best is: {id: [{"text", "probability", "start_logit", "end_logit"}, …]}, questions without a window
+// last.
 class QuestionPredictions final : public Predictions {
  public:
   QuestionPredictions(const PredictionRequest& request, const DecodeOptions& options,
@@ -43,8 +58,7 @@ class QuestionPredictions final : public Predictions {
 
   DecodeOptions options_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
-  NBestFile n_best_;
-  std::optional<Output> output_, null_odds_output_;
+  std::optional<EntryFile> output_, null_odds_output_, n_best_output_;
   span::WindowOrder<std::string> order_;
   std::string id_;  // of the current question
   std::optional<QuestionDecoder> question_;

@@ -1,5 +1,6 @@
 #include "data/text/sentencepiece.h"
 
+#include <chrono>
 #include <limits>
 
 #include "data/text/sentencepiece_check.h"
@@ -50,6 +51,23 @@ TEST_CASE("a SentencePiece model gives pieces, ids and the surface of unknown te
   REQUIRE(tokenizer->piece_id("\u2581the") == 4);
   REQUIRE(tokenizer->piece_id("<s>") == 1);
   REQUIRE_THROWS_WITH(tokenizer->piece_id("zebra"), Contains("small.model: the model has no piece \"zebra\""));
+}
+
+TEST_CASE("a run of unknown characters is one piece, in time that grows with its length", "[data][text]") {
+  const auto tokenizer = load_model(model_with(""));
+  std::string run;
+  for (int i = 0; i < 400'000; ++i) run += i % 2 == 0 ? "\u4e2d" : "\u2603";
+  const auto start = std::chrono::steady_clock::now();
+  const data::Tokens tokens = tokenizer->encode("a " + run + "a");
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  CHECK(tokens.pieces == Words{"\u2581", "a", "\u2581", run, "a"});
+  CHECK(tokens.ids == std::vector<std::int32_t>{1, 2, 1, 0, 2});
+  CHECK(seconds.count() < 5);  // joined one by one, it takes several times as long
+  // Pieces for single bytes are no pieces of the model.
+  CHECK(tokenizer->vocab_size() == 3);
+  CHECK_THROWS_WITH(tokenizer->piece_id("<0x41>"), Contains("the model has no piece \"<0x41>\""));
+  CHECK(tokenizer->encode("<0x41>").pieces == Words{"\u2581", "<0x41>"});
+  CHECK(tokenizer->encode("<0x41>").ids == std::vector<std::int32_t>{1, 0});
 }
 
 TEST_CASE("a piece that ends in digit and comma is encoded again without the comma", "[data][text]") {

@@ -53,10 +53,16 @@ TEST_CASE("generated SQuAD questions go through every command, with and without 
                Catch::Contains("squad_dev_0: Who ") && Catch::Contains("  answer: ") && Catch::Contains("%"));
     CHECK(read_json_file(scene.path("a.json")).size() == 8);
     scene.run({"predict", "--model", scene.best(), "--input", scene.raw("dev"), "--output", scene.path("b.json"),
-               "--n-best-output", scene.path("n.jsonl"), "--n-best", "3", "--null-odds-output", scene.path("q.json")});
+               "--n-best-output", scene.path("n.json"), "--n-best", "3", "--null-odds-output", scene.path("q.json")});
     scene.with_best("predict", {"--output", scene.path("t.json"), "--null-odds-output", scene.path("o.json"),
                                 "--null-score-diff-threshold", "1e9"});
     CHECK(read_file(scene.path("o.json")) == read_file(scene.path("q.json")));
+    const Json listed = read_json_file(scene.path("n.json")), answers = read_json_file(scene.path("b.json"));
+    CHECK(listed.size() == answers.size());
+    for (const auto& [id, list] : listed.items()) {
+      CHECK(answers.contains(id));
+      CHECK(std::any_of(list.begin(), list.end(), [](const Json& entry) { return entry.at("text") == ""; }));
+    }
     const std::string with_odds = scene.run({"eval", "--task", "squad", "--predictions", scene.path("t.json"), "--gold",
                                              scene.raw("dev"), "--null-odds", scene.path("o.json")});
     CHECK(value_of(with_odds, "best_exact") == value_of(by_model, "best_exact"));

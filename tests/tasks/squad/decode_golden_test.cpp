@@ -7,6 +7,7 @@
 #include "tasks/squad/windows.h"
 #include "tasks/text/recover_text.h"
 #include "tests/support/catch.h"
+#include "tests/tasks/golden_tables.h"
 #include "tests/tasks/squad/golden_squad.h"
 
 using namespace etc;
@@ -35,6 +36,8 @@ struct Windows {
   std::shared_ptr<const data::Tokenizer> tokenizer;
   std::vector<std::vector<data::Example>> examples;
   std::vector<std::string> ids;
+  std::vector<std::int64_t> first_rows;  // of each example's windows among those of the group
+  bool lower_case = true;
 };
 
 Windows windows_of(const test::GoldenFile& file, const std::string& path, const std::filesystem::path& data) {
@@ -44,11 +47,15 @@ Windows windows_of(const test::GoldenFile& file, const std::string& path, const 
   const std::string vocab = file.string_attribute(path, "vocab");
   const SquadPreparation preparation(config, test::golden_tokenizer(data, vocab, config.do_lower_case));
   Windows windows;
+  windows.lower_case = config.do_lower_case;
+  std::int64_t rows = 0;
   windows.tokenizer = test::golden_tokenizer(data, vocab, config.do_lower_case);
   for (const auto& record : test::golden_squad_records(file, group)) {
     prepare::Converted converted = preparation.convert(record);
     if (converted.faults.rejected() || converted.faults.dropped()) continue;
     windows.ids.push_back(converted.id);
+    windows.first_rows.push_back(rows);
+    rows += std::ssize(converted.examples);
     windows.examples.push_back(std::move(converted.examples));
   }
   return windows;
@@ -58,6 +65,7 @@ void require_list(const Json& golden, const std::vector<ListedAnswer>& ours) {
   REQUIRE(golden.size() == ours.size());
   for (std::size_t i = 0; i < ours.size(); ++i) {
     CAPTURE(i);
+    test::require_keys(golden[i], {"text", "probability", "start_logit", "end_logit"});
     REQUIRE(golden[i].at("text") == ours[i].text);
     REQUIRE(golden[i].at("start_logit").get<double>() == ours[i].start_logit);
     REQUIRE(golden[i].at("end_logit").get<double>() == ours[i].end_logit);
@@ -71,10 +79,15 @@ class Case {
   Case(const test::GoldenFile& file, const std::string& name, const Windows& windows)
       : windows_(windows),
         examples_(file.read<std::int64_t>(name + "/example_index").values),
+        window_rows_(file.read<std::int64_t>(name + "/window_row").values),
         starts_(file.read<float>(name + "/start_logits")),
         ends_(file.read<float>(name + "/end_logits")) {
     options_.n_best_size = file.int_attribute(name, "n_best_size");
     options_.max_answer_length = file.int_attribute(name, "max_answer_length");
+    REQUIRE(windows.lower_case == (file.int_attribute(name, "do_lower_case") != 0));
+    REQUIRE(!examples_.empty());
+    const auto pads = file.string_attribute(name, "pad_logits");
+    if (pads != "random") require_pads(std::stof(pads));
   }
 
   // Calls visit(example, id, decoded) for each question in order.
@@ -86,7 +99,9 @@ class Case {
     std::size_t row = 0;
     for (const std::int64_t example : examples_) {
       QuestionDecoder decoder(options, windows_.tokenizer);
+      std::int64_t window_row = windows_.first_rows.at(static_cast<std::size_t>(example));
       for (const data::Example& window : windows_.examples[static_cast<std::size_t>(example)]) {
+        REQUIRE(window_rows_.at(row) == window_row++);
         add_window(decoder, logits(starts_, row), logits(ends_, row), options.n_best_size, window);
         ++row;
       }
@@ -95,8 +110,26 @@ class Case {
     return row;
   }
   std::size_t rows() const { return static_cast<std::size_t>(starts_.shape[0]); }
+  std::size_t windows_of(std::int64_t example) const {
+    return windows_.examples.at(static_cast<std::size_t>(example)).size();
+  }
 
  private:
+  // Behind a window's tokens both logits are `pad`.
+  void require_pads(float pad) const {
+    std::size_t row = 0;
+    for (const std::int64_t example : examples_) {
+      for (const data::Example& window : windows_.examples.at(static_cast<std::size_t>(example))) {
+        const auto tokens = std::ssize(std::get<std::vector<std::int64_t>>(window.at("token_ids")));
+        for (const auto* array : {&starts_, &ends_}) {
+          const Floats all = logits(*array, row);
+          REQUIRE(std::all_of(all.begin() + tokens, all.end(), [&](float logit) { return logit == pad; }));
+        }
+        ++row;
+      }
+    }
+  }
+
   static Floats logits(const test::GoldenArray<float>& array, std::size_t row) {
     const auto width = static_cast<std::size_t>(array.shape[1]);
     const auto begin = array.values.begin() + static_cast<std::ptrdiff_t>(row * width);
@@ -105,49 +138,79 @@ class Case {
 
   const Windows& windows_;
   DecodeOptions options_;
-  std::vector<std::int64_t> examples_;
+  std::vector<std::int64_t> examples_, window_rows_;
   test::GoldenArray<float> starts_, ends_;
 };
 
+using Decoded = std::map<std::string, DecodedQuestion>;  // by id; of equal ids the last result counts
+
+// Compares answers and lists: the same ids on both sides.
+void require_answers(const Json& golden, const Decoded& ours) {
+  Json answers = Json::object();
+  for (const auto& [id, decoded] : ours) answers[id] = decoded.answer;
+  REQUIRE(golden.at("predictions") == answers);
+  REQUIRE(golden.at("nbest").size() == ours.size());
+  for (const auto& [id, decoded] : ours) {
+    CAPTURE(id);
+    require_list(golden.at("nbest").at(id), decoded.n_best);
+  }
+}
+
 std::int64_t compare_version_1(const Case& one, const Json& golden) {
-  std::map<std::string, DecodedQuestion> last;  // for equal ids the later result counts
+  test::require_keys(golden, {"predictions", "nbest", "stops"});
+  CHECK(golden.at("stops").empty());  // without null odds the reference has nothing to stop on
+  Decoded last;
   const std::size_t rows =
       one.for_each(false, 0, [&](std::int64_t, const std::string& id, const DecodedQuestion& d) { last[id] = d; });
   REQUIRE(rows == one.rows());
-  REQUIRE(last.size() == golden.at("predictions").size());
-  for (const auto& [id, decoded] : last) {
-    CAPTURE(id);
-    REQUIRE(golden.at("predictions").at(id) == decoded.answer);
-    require_list(golden.at("nbest").at(id), decoded.n_best);
-  }
+  require_answers(golden, last);
   return std::ssize(last);
 }
 
+// Examples on which the reference stops, with the exception: it has no window, or no text in its list.
+std::map<std::int64_t, std::string> stops_of(const Case& one, const Json& golden) {
+  std::map<std::int64_t, std::string> stops;
+  for (const Json& stop : golden.at("stops")) {
+    test::require_keys(stop, {"example_index", "qas_id", "exception"});
+    const auto example = stop.at("example_index").get<std::int64_t>();
+    CHECK(stop.at("exception") == (one.windows_of(example) == 0 ? "IndexError" : "AttributeError"));
+    stops[example] = stop.at("qas_id");
+  }
+  REQUIRE(stops.size() == golden.at("stops").size());
+  return stops;
+}
+
 std::int64_t compare_version_2(const Case& one, const Json& golden) {
-  std::map<std::int64_t, bool> stops;
-  for (const Json& stop : golden.at("stops")) stops[stop.at("example_index").get<std::int64_t>()] = true;
-  std::map<std::string, DecodedQuestion> last;
+  test::require_keys(golden, {"predictions", "nbest", "null_odds", "predictions_at_threshold", "stops"});
+  const std::map<std::int64_t, std::string> stops = stops_of(one, golden);
+  Decoded last;
+  std::size_t stopped = 0;
   one.for_each(true, 0, [&](std::int64_t example, const std::string& id, const DecodedQuestion& decoded) {
     if (!stops.contains(example)) {
       last[id] = decoded;
       return;
     }
+    ++stopped;
+    CHECK(stops.at(example) == id);
     CHECK(decoded.answer.empty());  // the published program ends here
     CHECK(!decoded.null_odds);
   });
-  REQUIRE(last.size() == golden.at("predictions").size());
+  CHECK(stopped == stops.size());
+  require_answers(golden, last);
+  REQUIRE(golden.at("null_odds").size() == last.size());
   for (const auto& [id, decoded] : last) {
     CAPTURE(id);
-    REQUIRE(golden.at("predictions").at(id) == decoded.answer);
     REQUIRE(golden.at("null_odds").at(id).get<double>() == decoded.null_odds.value());
-    require_list(golden.at("nbest").at(id), decoded.n_best);
   }
-  for (const auto& [threshold, answers] : golden.at("predictions_at_threshold").items()) {
+  CHECK(!golden.at("predictions_at_threshold").empty());
+  for (const auto& [threshold, expected] : golden.at("predictions_at_threshold").items()) {
+    CAPTURE(threshold);
+    Json answers = Json::object();
     one.for_each(true, std::stod(threshold),
                  [&](std::int64_t example, const std::string& id, const DecodedQuestion& d) {
-                   const bool repeated = last.contains(id) && last.at(id).null_odds != d.null_odds;
-                   if (!stops.contains(example) && !repeated) REQUIRE(answers.at(id) == d.answer);
+                   if (!stops.contains(example)) answers[id] = d.answer;
                  });
+    REQUIRE(expected == answers);
   }
   return std::ssize(last);
 }
@@ -163,17 +226,23 @@ TEST_CASE("answers, lists of answers and null odds equal the published program's
     const test::GoldenFile file(path);
     const Json golden = read_json_file(path.parent_path() / (path.stem().string() + ".json"));
     const test::GoldenFile features(path.parent_path() / file.string_attribute("", "features_file"));
+    test::require_keys(golden, {"cases", "final_text"});
+    test::require_keys(golden.at("cases"), file.groups());
     std::map<std::string, Windows> windows;
     for (const std::string& name : file.groups()) {
       CAPTURE(name);
+      test::require_keys(golden.at("cases").at(name), {"v1", "v2"});
       const std::string group = file.string_attribute(name, "features_group");
       if (!windows.contains(group)) windows[group] = windows_of(features, group, *data);
       const Case one(file, name, windows.at(group));
       questions += compare_version_1(one, golden.at("cases").at(name).at("v1"));
       questions += compare_version_2(one, golden.at("cases").at(name).at("v2"));
     }
+    file.require_all_read("", {{"@content", "a description"}, {"*@style", "a description of the logits"}});
+    CHECK(!golden.at("final_text").empty());
     for (const Json& text : golden.at("final_text")) {
       INFO(text.dump());
+      test::require_keys(text, {"pred", "orig", "do_lower_case", "result"});
       CHECK(text::recovered_text(text.at("pred").get<std::string>(), text.at("orig").get<std::string>(),
                                  text.at("do_lower_case").get<bool>()) == text.at("result").get<std::string>());
     }
@@ -232,16 +301,24 @@ void require_golden(const test::GoldenFile& file, const std::string& group, cons
     CAPTURE(i);
     const ListedAnswer& ours = decoded.n_best[i];
     CHECK(ours.text == texts[i]);
-    if (!ours.text.empty()) {
-      CHECK(std::vector<std::int64_t>{ours.window, ours.start, ours.end} ==
-            std::vector<std::int64_t>(places.begin() + static_cast<std::ptrdiff_t>(3 * i),
-                                      places.begin() + static_cast<std::ptrdiff_t>(3 * i + 3)));
-    }
+    CHECK(std::vector<std::int64_t>{ours.window, ours.start, ours.end} ==
+          std::vector<std::int64_t>(places.begin() + static_cast<std::ptrdiff_t>(3 * i),
+                                    places.begin() + static_cast<std::ptrdiff_t>(3 * i + 3)));
     CHECK(std::abs(ours.start_logit - starts[i]) < 1e-6);  // the golden logits are doubles, a model's are floats
     CHECK(std::abs(ours.end_logit - ends[i]) < 1e-6);
     CHECK(std::abs(ours.probability - probabilities[i]) < 1e-6);
   }
   CHECK(decoded.best_text == file.read_strings(group + "/best_non_null").at(0));
+}
+
+constexpr std::string_view kAnswerAt = "answer_at_threshold_";
+
+// "0", "minus5" or "plus5"
+double threshold_named(const std::string& name) {
+  for (const auto& [word, sign] : std::map<std::string, double>{{"minus", -1}, {"plus", 1}}) {
+    if (name.starts_with(word)) return sign * std::stod(name.substr(word.size()));
+  }
+  return std::stod(name);
 }
 
 }  // namespace
@@ -279,10 +356,35 @@ TEST_CASE("decoding over overlapping windows equals the golden case", "[squad][g
     const DecodedQuestion decoded = decode(true, 0);
     require_golden(file, group + "/v2", decoded);
     CHECK(std::abs(decoded.null_odds.value() - file.read<double>(group + "/v2/null_score_diff").values[0]) < 1e-5);
-    const std::map<std::string, double> thresholds = {{"0", 0}, {"minus5", -5}, {"plus5", 5}};
-    for (const auto& [name, threshold] : thresholds) {
-      CHECK(decode(true, threshold).answer == file.read_strings(group + "/v2/answer_at_threshold_" + name).at(0));
+    std::size_t thresholds = 0;
+    for (const std::string& name : file.data_sets(group + "/v2")) {
+      if (!name.starts_with(kAnswerAt)) continue;
+      CAPTURE(name);
+      ++thresholds;
+      const double threshold = threshold_named(name.substr(kAnswerAt.size()));
+      CHECK(decode(true, threshold).answer == file.read_strings(group + "/v2/" + name).at(0));
     }
+    CHECK(thresholds > 0);
+    file.require_all_read(group);
   }
   if (files == 0) test::skip("no golden decoding");
+}
+
+TEST_CASE("texts of answers equal the golden ones", "[squad][golden]") {
+  std::int64_t cases = 0;
+  for (const auto& path : test::golden_named("dense_reference", ".h5")) {
+    const test::GoldenFile file(path);
+    if (!file.has("squad/final_text")) continue;
+    const std::string group = "squad/final_text/";
+    const auto predicted = file.read_strings(group + "predicted"), original = file.read_strings(group + "original"),
+               results = file.read_strings(group + "result");
+    REQUIRE(predicted.size() == results.size());
+    REQUIRE(original.size() == results.size());
+    for (std::size_t i = 0; i < results.size(); ++i, ++cases) {
+      CAPTURE(predicted[i], original[i]);
+      CHECK(text::recovered_text(predicted[i], original[i]) == results[i]);
+    }
+    file.require_all_read("squad/final_text");
+  }
+  if (cases == 0) test::skip("no golden texts of answers");
 }

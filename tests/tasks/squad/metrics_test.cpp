@@ -8,6 +8,7 @@
 #include "etc_core/base/files.h"
 #include "tasks/squad/prediction_file.h"
 #include "tasks/squad/squad_task.h"
+#include "tasks/text/answer_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
@@ -54,14 +55,20 @@ TEST_CASE("scores of single answers equal the official scripts'", "[squad][golde
     if (!file.has("squad/metric")) continue;
     const std::string group = "squad/metric/";
     const auto predictions = file.read_strings(group + "prediction"), gold = file.read_strings(group + "gold");
+    const auto normalised_predictions = file.read_strings(group + "prediction_normalised"),
+               normalised_gold = file.read_strings(group + "gold_normalised");
     const auto exact = file.read<double>(group + "exact").values;
     const auto v1 = file.read<double>(group + "f1_v1").values, v2 = file.read<double>(group + "f1_v2").values;
     for (std::size_t i = 0; i < gold.size(); ++i, ++cases) {
       CAPTURE(predictions[i], gold[i]);
+      CHECK(text::normalised_answer(predictions.at(i)) == normalised_predictions.at(i));
+      CHECK(text::normalised_answer(gold[i]) == normalised_gold.at(i));
       CHECK(score(predictions[i], gold[i], Version::v1_1).exact == exact[i]);
       CHECK(std::abs(score(predictions[i], gold[i], Version::v1_1).f1 - v1[i]) < 1e-12);
       CHECK(std::abs(score(predictions[i], gold[i], Version::v2_0).f1 - v2[i]) < 1e-12);
+      CHECK(score(predictions[i], gold[i], Version::v2_0).exact == exact[i]);
     }
+    file.require_all_read("squad/metric");
   }
   if (cases == 0) test::skip("no golden scores");
 }
@@ -81,6 +88,7 @@ TEST_CASE("the best threshold equals the official script's", "[squad][golden]") 
     const BestThreshold best = best_threshold(questions, std::count(has_answer.begin(), has_answer.end(), 0));
     CHECK(std::abs(best.score - file.read<double>(group + "best_score").values[0]) < 1e-9);
     CHECK(best.threshold == file.read<double>(group + "best_threshold").values[0]);
+    file.require_all_read("squad/best_threshold");
   }
   if (cases == 0) test::skip("no golden threshold");
 }

@@ -32,7 +32,7 @@ class AnswerPass {
     register_cpu_backend();
     PredictionRequest request;
     request.output = folder_ / "p.json";
-    request.n_best_output = folder_ / "n.jsonl";
+    request.n_best_output = folder_ / "n.json";
     request.n_best = 2;
     request.null_odds_output = folder_ / "o.json";
     DecodeOptions options;
@@ -98,7 +98,12 @@ TEST_CASE("windows of a question give one answer, whatever the micro-batches", "
     CHECK(metric(metrics, "exact_match") == Approx(100.0 / 3));
     pass.predictions().finish();
     CHECK(pass.text("p.json") == "{\n\"x\": \"e\",\n\"y\": \"a\",\n\"z\": \"empty\"\n}\n");
-    CHECK_THAT(pass.text("n.jsonl"), Catch::Contains("\"id\":\"x\"") && Catch::Contains("probability"));
+    const Json listed = pass.file("n.json");
+    CHECK(listed.size() == 3);
+    CHECK(listed.at("x").at(0).at("text") == "e");
+    CHECK(listed.at("x").size() > 2);  // not cut at request.n_best
+    CHECK(listed.at("z") ==
+          Json::array({{{"text", "empty"}, {"probability", 1.0}, {"start_logit", 0.0}, {"end_logit", 0.0}}}));
   }
 }
 
@@ -119,6 +124,17 @@ TEST_CASE("version 2 answers nothing where CLS is best, and writes its odds", "[
   CHECK(metric(metrics, "best_exact_thresh") == -10);
   pass.predictions().finish();
   CHECK(pass.file("p.json") == Json{{"a", "b"}, {"i", ""}, {"n", ""}});
+  // Every list has the answer "", last where it is the worst, and probabilities that add up to 1.
+  const Json listed = pass.file("n.json");
+  CHECK(listed.size() == 3);
+  CHECK(listed.at("i").at(0).at("text") == "");
+  CHECK(listed.at("a").back().at("text") == "");
+  for (const auto& [id, list] : listed.items()) {
+    CAPTURE(id);
+    double sum = 0;
+    for (const Json& entry : list) sum += entry.at("probability").get<double>();
+    CHECK(sum == Approx(1));
+  }
   CHECK(pass.file("o.json") == Json{{"a", -10.0}, {"i", 10.0}, {"n", nullptr}});
 }
 
