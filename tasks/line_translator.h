@@ -33,18 +33,23 @@ struct TranslatorCompute {
   ComputeType type = ComputeType::fp32;
 };
 
-// Receives the translations of a line, best first.
-using TakeTranslations = std::function<void(const std::vector<LineTranslation>& translations)>;
+// Receives what a translator has made of the lines given to it.
+struct TranslationSink {
+  std::function<void(const std::vector<LineTranslation>& translations)> take;  // of each line in order, best first
+  // Called during the search with the share (0 … 1) of the lines, by their pieces, that has been searched. May be null.
+  std::function<void(double share)> searched = nullptr;
+};
 
 class LineTranslator {
  public:
   virtual ~LineTranslator() = default;
 
-  // Calls take for each line, in order. A line without words has no translation; neither has a line that is not UTF-8,
-  // which the log reports. first_line: the number of the first line, for messages. Before the first line is taken,
-  // throws Error naming a line that is too long, or whose prefix is not UTF-8, has special pieces, or is longer than a
-  // translation may be.
-  virtual void translate(std::span<const SourceLine> lines, std::int64_t first_line, const TakeTranslations& take) = 0;
+  // Calls sink.take for each line, in order. A line without words has no translation; neither has a line that is not
+  // UTF-8, which the log reports. first_line: the number of the first line, for messages. The first call logs the
+  // expected peak memory before it searches, with translations of the greatest length allowed. Before the first line is
+  // taken, throws Error naming a line that is too long, or whose prefix is not UTF-8, has special pieces, or is longer
+  // than a translation may be.
+  virtual void translate(std::span<const SourceLine> lines, std::int64_t first_line, const TranslationSink& sink) = 0;
   virtual std::int64_t most() const = 0;  // largest number of translations of a line
 
   // Over all lines so far: pieces, and pieces that the vocabulary lacks.

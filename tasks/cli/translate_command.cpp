@@ -20,6 +20,7 @@
 #include "tasks/cli/threads_option.h"
 #include "tasks/n_best_file.h"
 #include "tasks/output.h"
+#include "tasks/prepare/inputs.h"
 #include "tasks/registry.h"
 #include "tasks/train/model_folder.h"
 #include "tasks/train/stop_signal.h"
@@ -72,6 +73,16 @@ class Lines {
       }
     } catch (const data::InputFault& fault) {
       fail(where_, "{}", fault.what());
+    }
+    return lines;
+  }
+
+  // The number of lines left, up to damage that next() would report.
+  std::int64_t count() {
+    std::int64_t lines = 0;
+    try {
+      for (std::string line; text_.append(line); line.clear()) ++lines;
+    } catch (const data::InputFault&) {
     }
     return lines;
   }
@@ -130,26 +141,37 @@ Json answers_of(const std::vector<LineTranslation>& translations, std::int64_t m
   return answers;
 }
 
+// The lines of a file, from which the time left is known; 0 for what can be read only once.
+std::int64_t lines_of(const std::string& input) {
+  return prepare::is_stream(input) ? 0 : Lines(input).count();
+}
+
 void stop_if_asked() {
   if (StopSignal::requested()) throw Interrupted(std::string(kWhere) + ": stopped before the end");
 }
 
 void translate_text(LineTranslator& translator, const TranslateCommand& options) {
+  const std::int64_t all_lines = lines_of(options.input);
   const StopSignal listening;
   SourceLines text(options);
   std::optional<Output> output;
   if (!options.output.empty()) output.emplace(options.output);
   NBestFile n_best({{}, options.n_best_output, options.n_best > 0 ? options.n_best : translator.most()});
-  Progress progress("translate", 0, "lines");
+  Progress progress("translate", all_lines, "lines");
   std::int64_t done = 0;
   while (true) {
     const std::vector<SourceLine> lines = text.next(options.window);
     if (lines.empty()) break;
     stop_if_asked();
-    translator.translate(lines, done + 1, [&](const std::vector<LineTranslation>& found) {
+    TranslationSink sink;
+    sink.take = [&](const std::vector<LineTranslation>& found) {
       if (output) output->write((found.empty() ? std::string() : found.front().text) + "\n");
       n_best.add(std::to_string(++done), answers_of(found, n_best.count()));
-    });
+    };
+    sink.searched = [&, before = done](double share) {
+      progress.update(before + static_cast<std::int64_t>(share * static_cast<double>(lines.size())));
+    };
+    translator.translate(lines, done + 1, sink);
     progress.update(done);
   }
   stop_if_asked();

@@ -3,30 +3,30 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "data/text/tokenizer.h"
-#include "etc_core/nn/seq2seq/encoder_decoder.h"
 #include "tasks/task.h"
 #include "tasks/translation/decode/beam_search.h"
+#include "tasks/translation/decode/model_tokens.h"
 #include "tasks/translation/score.h"
 
 namespace etc::translation {
 
-// Translations of encoded sources [S, H] by beam search with `beam` hypotheses. They have at most 1.2·S + 10 pieces, which
-// bounds the translations of a model that has not learned to predict </s>.
-std::vector<std::vector<Hypothesis>> searched_translations(Seq2SeqDecoder& decoder,
-                                                           const std::vector<std::int64_t>& source_offsets,
-                                                           const Tensor& encoder_states, std::int64_t beam,
-                                                           const SearchTokens& tokens);
+// The translations of encoded sources, as `etc translate` makes them with the same options. Consecutive sentences are
+// searched together while their sources and longest translations have at most kEvaluationTokens (tasks/train/evaluate.h)
+// tokens; results do not depend on that. Within count_memory() only those sentences are searched that take the most.
+std::vector<std::vector<Hypothesis>> searched_translations(const EncodedSources& sources,
+                                                           std::span<const SearchSentence> sentences,
+                                                           const SearchOptions& search);
 
 class BleuPass {
  public:
   // keys: bleu_beam and the options of BLEU. Throws Error if the vocabulary lacks special pieces.
   BleuPass(Seq2SeqDecoder& decoder, std::shared_ptr<const data::Tokenizer> tokenizer, const TaskKeys& keys);
 
-  // encoder_states [S, H] of the examples' sources, on the host. Throws Error on an example without its raw target line.
+  // encoder_states [S, H] of the examples' sources, on the host. Throws Error on an example whose target has words but no raw
+  // line, and those of beam_search() naming the example.
   void add(Examples examples, const std::vector<std::int64_t>& source_offsets, const Tensor& encoder_states);
 
   // {"bleu": percent}; empty without an example.
@@ -35,7 +35,7 @@ class BleuPass {
  private:
   Seq2SeqDecoder& decoder_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
-  const std::int64_t beam_;
+  const SearchOptions search_;
   const BleuOptions options_;
   std::vector<BleuCounts> segments_;
 };

@@ -73,14 +73,14 @@ TranslationSource LineSources::source_of(const SourceLine& line, std::int64_t nu
     log::warn("line {}: not UTF-8, its translation is an empty line", number);
     return {};
   }
-  TranslationSource source{tokenizer_->encode_ids(line.text), {}};
+  TranslationSource source{tokenizer_->encode_ids(line.text), {}, fmt::format("line {}", number)};
   if (source.ids.empty()) return source;
   pieces_ += std::ssize(source.ids);
   unknown_ += std::count(source.ids.begin(), source.ids.end(), options_.tokens.unknown);
   const std::int64_t most = options_.limit - 1;  // beside </s>
   if (std::ssize(source.ids) > most) {
     if (!options_.truncate_source) {
-      fail("translate", "line {}: expected at most {} pieces, got {} (--truncate-source cuts such lines)", number, most,
+      fail("translate", "{}: expected at most {} pieces, got {} (--truncate-source cuts such lines)", source.name, most,
            source.ids.size());
     }
     source.ids.resize(static_cast<std::size_t>(most));

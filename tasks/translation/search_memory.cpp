@@ -31,7 +31,18 @@ std::int64_t bytes_of_translation(const TranslationSource& sentence, const Searc
   constexpr std::int64_t kOfPiece = 4 * (sizeof(std::int32_t) + sizeof(double));
   const std::int64_t tokens = std::ssize(sentence.ids);
   constexpr std::int64_t kOfHypothesis = 2 * (sizeof(Hypothesis) + 2 * kOfVector);
-  return tokens > 0 ? search.beam * (longest_translation(search, tokens) * kOfPiece + kOfHypothesis) : 0;
+  return !is_empty_source(tokens) ? search.beam * (longest_translation(search, tokens) * kOfPiece + kOfHypothesis) : 0;
+}
+
+// The memory of `count` sentences, linear in their number, from that of one and of two.
+ProcessMemory extrapolated(const ProcessMemory& one, const ProcessMemory& two, std::int64_t count) {
+  const auto more = [&](std::int64_t a, std::int64_t b) { return (count - 1) * (b - a); };
+  ProcessMemory all = one;
+  for (std::size_t i = 0; i < all.buffers.at_peak.size(); ++i)
+    all.buffers.at_peak[i] += more(one.buffers.at_peak[i], two.buffers.at_peak[i]);
+  all.buffers.peak += more(one.buffers.peak, two.buffers.peak);
+  all.beside += more(one.beside, two.beside);
+  return all;
 }
 
 }  // namespace
@@ -111,7 +122,8 @@ std::int64_t SearchMemory::bytes_of_translations(std::span<const TranslationSour
   return bytes;
 }
 
-ProcessMemory SearchMemory::expected(const Batch& batch, const SearchOptions& search) const {
+// with_loading: the peak may be that of loading the weights.
+ProcessMemory SearchMemory::expected(const Batch& batch, const SearchOptions& search, bool with_loading) const {
   const auto call = [&](const std::function<void()>& loaded) {
     std::vector<std::unique_ptr<TranslatorModel>> made;
     std::vector<TranslationModel> models;
@@ -121,6 +133,7 @@ ProcessMemory SearchMemory::expected(const Batch& batch, const SearchOptions& se
       model.release_kernels(compute_.type);
       models.push_back({model.encoder, model.decoder});
     }
+    if (!with_loading) memory_ledger::reset_peak();
     loaded();
     translate(models, batch, {search, std::ssize(batch) * search.limit});
   };
@@ -135,6 +148,38 @@ const ProcessMemory& SearchMemory::peak(std::span<const TranslationSource> sente
   peak_ = computing_;
   peak_.beside += lines_ + translations_;
   return peak_;
+}
+
+ProcessMemory SearchMemory::estimate(std::span<const TranslationSource> sentences, std::span<const SourceLine> lines,
+                                     const SearchPlan& plan) const {
+  std::vector<std::size_t> largest;
+  std::int64_t most = 0;  // rows of keys and values
+  for (std::vector<std::size_t>& numbers : search_batches(sentences, {options_, plan.batch_tokens})) {
+    std::int64_t rows = 0;
+    for (const std::size_t i : numbers) {
+      const std::int64_t tokens = std::ssize(sentences[i].ids);
+      rows += options_.beam * longest_translation(options_, tokens) + tokens;
+    }
+    if (rows <= most) continue;
+    most = rows;
+    largest = std::move(numbers);
+  }
+  ProcessMemory memory = model_;
+  if (!largest.empty()) {
+    const TranslationSource& longest = sentences[largest.back()];
+    const ProcessMemory one = expected({longest}, options_, false), two = expected({longest, longest}, options_, false);
+    const ProcessMemory searching = extrapolated(one, two, std::ssize(largest));
+    if (searching.peak() > memory.peak()) memory = searching;
+  }
+  if (compute_.device != Device::cpu) return memory;
+  std::int64_t translations = 0;
+  std::size_t first = 0;
+  for (const std::size_t end : plan.ends) {
+    translations = std::max(translations, bytes_of_translations(sentences.subspan(first, end - first)));
+    first = end;
+  }
+  memory.beside += bytes_of_lines(sentences, lines) + translations + (limit_ > 0 ? 0 : kReading);
+  return memory;
 }
 
 // The memory that must be available for translations: those of all sentences, or of several batches, so that parts are

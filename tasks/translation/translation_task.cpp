@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <numbers>
+#include <numeric>
 #include <utility>
 
+#include "etc_core/autograd/vocabulary.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/seq2seq/admin_profile.h"
 #include "etc_core/nn/seq2seq/encoder_decoder.h"
@@ -49,18 +52,34 @@ DecoderInput decoder_input(Examples examples, const EncoderInput& source) {
   return target;
 }
 
+// The losses of pieces, with and without label smoothing.
+VocabularyResult losses_of(const Var& states, const VocabularyLayer& layer, const std::vector<std::int32_t>& labels,
+                           double smoothing) {
+  return vocabulary_loss(states.value().to(layer.table->value.device()), layer, labels, smoothing);
+}
+
+// Per piece, in bits (translation 6): "nll", and "loss" with label smoothing; and the metrics of span::Perplexity.
 class EvaluationPass final : public Predictions {
  public:
-  EvaluationPass(const VocabularyLayer& output, std::unique_ptr<BleuPass> bleu)
-      : output_(output), bleu_(std::move(bleu)) {}
+  EvaluationPass(const VocabularyLayer& output, double smoothing, std::unique_ptr<BleuPass> bleu)
+      : output_(output), smoothing_(smoothing), bleu_(std::move(bleu)) {}
 
   void add(Examples examples, const EncoderInput& input, const HeadOutput& states) override {
     const std::vector<std::int32_t> labels = labels_of(examples);
-    perplexity_.add(span::piece_result(states.at(0), output_, labels), labels);
+    const VocabularyResult result = losses_of(states.at(0), output_, labels, smoothing_);
+    perplexity_.add(result, labels);
+    const std::vector<double>& losses = smoothing_ > 0 ? result.smoothed : result.losses;
+    nats_ += std::accumulate(losses.begin(), losses.end(), 0.0);
+    pieces_ += static_cast<double>(labels.size());
     if (bleu_) bleu_->add(examples, input.long_offsets, states.at(1).value());
   }
   Metrics metrics() const override {
     Metrics all = perplexity_.metrics();
+    if (!all.empty()) {
+      const double loss = nats_ / std::numbers::ln2 / pieces_, nll = perplexity_.bits() / pieces_;
+      // Behind the first metric, which chooses the best checkpoint.
+      all.insert(all.begin() + 1, {{"loss", loss}, {"nll", nll}});
+    }
     if (bleu_) std::ranges::copy(bleu_->metrics(), std::back_inserter(all));
     return all;
   }
@@ -68,6 +87,8 @@ class EvaluationPass final : public Predictions {
 
  private:
   VocabularyLayer output_;
+  const double smoothing_;
+  double nats_ = 0, pieces_ = 0;
   span::Perplexity perplexity_;
   std::unique_ptr<BleuPass> bleu_;  // null: no BLEU
 };
@@ -142,14 +163,19 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
       fail_usage("etc predict", "task translation: sentences are translated by `etc translate`");
     }
     auto bleu = keys_.bleu_beam > 0 ? std::make_unique<BleuPass>(*decoder_, tokenizer_, keys_) : nullptr;
-    return std::make_unique<EvaluationPass>(output_layer(), std::move(bleu));
+    return std::make_unique<EvaluationPass>(output_layer(), keys_.label_smoothing, std::move(bleu));
   }
 
   // Memory does not depend on the special pieces' ids.
   void count_predictions(Examples examples, const EncoderInput& input, const HeadOutput& states) const override {
-    span::piece_result(states.at(0), output_layer(), labels_of(examples));
-    if (keys_.bleu_beam > 0)
-      searched_translations(*decoder_, input.long_offsets, states.at(1).value(), keys_.bleu_beam, {});
+    losses_of(states.at(0), output_layer(), labels_of(examples), keys_.label_smoothing);
+    if (keys_.bleu_beam == 0) return;
+    SearchOptions search;
+    search.beam = keys_.bleu_beam;
+    std::vector<SearchSentence> sentences;
+    for (std::size_t b = 0; b + 1 < input.long_offsets.size(); ++b)
+      sentences.push_back({input.long_offsets[b + 1] - input.long_offsets[b], {}});
+    searched_translations({*decoder_, states.at(1).value(), input.long_offsets}, sentences, search);
   }
 
   std::string no_show() const override { return "sentences are translated by `etc translate`"; }

@@ -1,8 +1,9 @@
 #include "tasks/translation/translator.h"
 
-#include <optional>
+#include <utility>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/train/model.h"
 #include "tasks/train/run_config.h"
@@ -74,24 +75,31 @@ class Translator final : public LineTranslator {
  public:
   explicit Translator(const TranslatorRequest& request) : Translator(request, Folders(request)) {}
 
-  void translate(std::span<const SourceLine> lines, std::int64_t first_line, const TakeTranslations& take) override;
+  void translate(std::span<const SourceLine> lines, std::int64_t first_line, const TranslationSink& sink) override;
   std::int64_t most() const override { return options_.beam; }
   std::int64_t pieces() const override { return sources_.pieces(); }
   std::int64_t unknown_pieces() const override { return sources_.unknown_pieces(); }
 
  private:
   Translator(const TranslatorRequest& request, const Folders& folders);
+  SearchPlan plan(std::span<const TranslationSource> sources, std::span<const SourceLine> lines,
+                  std::int64_t first_line);
 
   const TranslatorOptions options_;
+  const bool limited_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   LineSources sources_;
-  std::optional<SearchMemory> memory_;  // with a limit
+  SearchMemory memory_;
+  bool memory_told_ = false;
   std::vector<std::unique_ptr<TranslatorModel>> models_;
 };
 
 Translator::Translator(const TranslatorRequest& request, const Folders& folders)
-    : options_(folders.options), tokenizer_(folders.tokenizer), sources_(folders.tokenizer, folders.options) {
-  if (request.memory_limit > 0) memory_.emplace(folders.configs, options_, request.compute, request.memory_limit);
+    : options_(folders.options),
+      limited_(request.memory_limit > 0),
+      tokenizer_(folders.tokenizer),
+      sources_(folders.tokenizer, folders.options),
+      memory_(folders.configs, options_, request.compute, request.memory_limit) {
   for (std::size_t i = 0; i < folders.configs.size(); ++i) {
     TranslatorModel& model = *models_.emplace_back(std::make_unique<TranslatorModel>(folders.configs[i]));
     map_parameters(request.folders[i] / "model.safetensors", model.parameters);
@@ -100,21 +108,37 @@ Translator::Translator(const TranslatorRequest& request, const Folders& folders)
   }
 }
 
-void Translator::translate(std::span<const SourceLine> lines, std::int64_t first_line, const TakeTranslations& take) {
+SearchPlan Translator::plan(std::span<const TranslationSource> sources, std::span<const SourceLine> lines,
+                            std::int64_t first_line) {
+  SearchPlan plan{options_.batch_tokens, {sources.size()}};
+  if (limited_) plan = memory_.plan(sources, lines, first_line);
+  if (!std::exchange(memory_told_, true)) {
+    log::info("expected peak memory for the first {} lines, with translations as long as they may be: {}", lines.size(),
+              memory_text(memory_.estimate(sources, lines, plan)));
+  }
+  return plan;
+}
+
+void Translator::translate(std::span<const SourceLine> lines, std::int64_t first_line, const TranslationSink& sink) {
   const std::vector<TranslationSource> sources = sources_.read(lines, first_line);
-  const SearchPlan plan =
-      memory_ ? memory_->plan(sources, lines, first_line) : SearchPlan{options_.batch_tokens, {sources.size()}};
+  const SearchPlan plan = this->plan(sources, lines, first_line);
+  std::int64_t searched = 0, all = 0;  // pieces
+  for (const TranslationSource& source : sources) all += std::ssize(source.ids);
+  const auto add_searched = [&](std::int64_t pieces) {
+    searched += pieces;
+    if (sink.searched) sink.searched(static_cast<double>(searched) / static_cast<double>(all));
+  };
   std::vector<TranslationModel> models;
   for (const auto& model : models_) models.push_back({model->encoder, model->decoder});
   std::size_t first = 0;
   for (const std::size_t end : plan.ends) {
     const auto part = std::span(sources).subspan(first, end - first);
-    for (const auto& found : translation::translate(models, part, {options_, plan.batch_tokens})) {
+    for (const auto& found : translation::translate(models, part, {options_, plan.batch_tokens, add_searched})) {
       std::vector<LineTranslation> of_line;
       for (const Hypothesis& hypothesis : found) {
         of_line.push_back({sentence_of(*tokenizer_, hypothesis.tokens), hypothesis.score});
       }
-      take(of_line);
+      sink.take(of_line);
     }
     first = end;
   }

@@ -49,7 +49,7 @@ class Search {
       if (token >= 0 && token < vocabulary && token != options.tokens.pad && token != options.tokens.end) continue;
       fail_usage(kWhere, "a prefix: expected tokens below {} other than padding and </s>, got {}", vocabulary, token);
     }
-    live_.emplace_back();
+    if (!is_empty_source(sentence.source_tokens)) live_.emplace_back();
   }
 
   bool done() const { return live_.empty(); }
@@ -164,17 +164,29 @@ SearchOptions checked(SearchOptions options, std::int64_t vocabulary) {
   return options;
 }
 
+// The hypotheses of one step.
+struct SearchStep {
+  std::int64_t number;
+  std::span<const LiveHypothesis> hypotheses;
+};
+
 // Throws Error naming sentence and step if log p has a nan.
-void require_numbers(const NextTokens& model, std::span<const LiveHypothesis> hypotheses, std::int64_t step) {
+void require_numbers(const NextTokens& model, std::span<const SearchSentence> sentences, const SearchStep& step) {
+  const auto& [number, hypotheses] = step;
   for (std::int64_t i = 0; i < std::ssize(hypotheses); ++i) {
     const NextToken first = model.best(i, 1).at(0);
     if (!std::isnan(first.log_p)) continue;
-    fail(kWhere, "sentence {}, step {}: the model's log-probabilities have nan (token {})",
-         hypotheses[static_cast<std::size_t>(i)].sentence, step, first.token);
+    const auto sentence = static_cast<std::size_t>(hypotheses[static_cast<std::size_t>(i)].sentence);
+    fail(kWhere, "{}, step {}: the model's log-probabilities have nan (token {})",
+         sentence_text(sentences[sentence].name, sentence), number, first.token);
   }
 }
 
 }  // namespace
+
+std::string sentence_text(const std::string& name, std::size_t index) {
+  return name.empty() ? fmt::format("sentence {}", index) : name;
+}
 
 std::int64_t longest_translation(const SearchOptions& options, std::int64_t source_tokens) {
   const double most = options.max_len_a * static_cast<double>(source_tokens) + static_cast<double>(options.max_len_b);
@@ -224,7 +236,7 @@ std::vector<std::vector<Hypothesis>> beam_search(NextTokens& model, std::span<co
     if (live.empty()) break;
     if (options.before_step) options.before_step();
     model.step(live);
-    require_numbers(model, live, s);
+    require_numbers(model, sentences, {s, live});
     parallel_for(std::ssize(going), [&](std::int64_t i) {
       const auto& [sentence, first] = going[static_cast<std::size_t>(i)];
       searches[sentence].advance(s, model, first);

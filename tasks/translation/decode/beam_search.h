@@ -30,7 +30,17 @@ struct SearchOptions {
 struct SearchSentence {
   std::int64_t source_tokens = 0;    // S, with </s>
   std::vector<std::int32_t> prefix;  // tokens with which every hypothesis begins; they count in its score and length
+  std::string name = {};             // for messages: "line 3"; empty: "sentence" and its index
 };
+
+// Whether a source has no token beside </s>. Such a source, an empty line, has no hypothesis: its translation is an empty
+// line (translation 14).
+inline bool is_empty_source(std::int64_t source_tokens) {
+  return source_tokens <= 1;
+}
+
+// A sentence in messages: its name, or "sentence 7" if it has none.
+std::string sentence_text(const std::string& name, std::size_t index);
 
 // A hypothesis that is extended in the next step.
 struct LiveHypothesis {
@@ -75,7 +85,7 @@ std::int64_t longest_translation(const SearchOptions& options, std::int64_t sour
 // The number of best tokens that a search requests for a hypothesis: 2B, plus the special ones that may be excluded.
 std::int64_t tokens_asked(const SearchOptions& options);
 
-// The hypotheses of each sentence, best first, at most B; all sentences advance together.
+// The hypotheses of each sentence, best first, at most B, none of an empty source; all sentences advance together.
 //   Step s = 0, 1, …, max_len: the candidates' scores are live score + log p; at s = 0 there is one empty hypothesis. Padding
 //   is never a candidate, </s> not at s < min_len. At s = max_len only </s> is, within a prefix only the prefix's token.
 //   The best min(2B, number - 1) candidates are sorted descending, the lower (hypothesis, token) first among equals. An </s>

@@ -31,9 +31,10 @@ std::vector<Numbers> search_batches(std::span<const TranslationSource> sentences
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const std::int64_t tokens = std::ssize(sentences[i].ids);
     if (tokens > options.search.limit) {
-      fail("translate", "sentence {}: expected at most {} tokens, got {}", i, options.search.limit, tokens);
+      fail("translate", "{}: expected at most {} tokens, got {}", sentence_text(sentences[i].name, i),
+           options.search.limit, tokens);
     }
-    if (tokens > 0) order.push_back(i);
+    if (!is_empty_source(tokens)) order.push_back(i);
   }
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sentences[i].ids.size(); });
   std::vector<Numbers> all;
@@ -65,9 +66,13 @@ std::vector<std::vector<Hypothesis>> translate(const std::vector<TranslationMode
     }
     ModelTokens tokens(encoded, tokens_asked(options.search));
     std::vector<SearchSentence> searched;
-    for (const std::size_t i : numbers) searched.push_back({std::ssize(sentences[i].ids), sentences[i].prefix});
+    for (const std::size_t i : numbers) {
+      const TranslationSource& source = sentences[i];
+      searched.push_back({std::ssize(source.ids), source.prefix, sentence_text(source.name, i)});
+    }
     auto found = beam_search(tokens, searched, options.search);
     for (std::size_t b = 0; b < numbers.size(); ++b) results[numbers[b]] = std::move(found[b]);
+    if (options.searched) options.searched(std::ssize(input.token_ids));
   }
   return results;
 }

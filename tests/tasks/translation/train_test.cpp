@@ -65,13 +65,15 @@ Words training(const Scene& scene, const std::string& run, const Words& more) {
   return words;
 }
 
-// The values of a metric over a run's lines.
-std::vector<double> values(const Scene& scene, const std::string& run, const std::string& name) {
+// The values over a run's lines of a metric, "train/loss" or "eval/bleu".
+std::vector<double> values(const Scene& scene, const std::string& run, const std::string& metric) {
+  const std::size_t end_of_kind = metric.find('/');
+  const std::string kind = metric.substr(0, end_of_kind), name = metric.substr(end_of_kind + 1);
   std::vector<double> found;
   std::istringstream lines(read_file(scene.path(run + "/metrics.jsonl")));
   for (std::string line; std::getline(lines, line);) {
     const Json json = Json::parse(line);
-    if (json.contains(name)) found.push_back(json[name]);
+    if (json.at("kind") == kind && json.contains(name)) found.push_back(json[name]);
   }
   return found;
 }
@@ -152,8 +154,9 @@ TEST_CASE("an encoder-decoder learns generated pairs and translates what it was 
   scene.run(training(scene, "run",
                      {"--steps", "60", "--eval-every", "20", "--learning-rate", "0.01", "--schedule", "inverse_sqrt",
                       "--warmup-steps", "10", "--norm", "admin", "--use-residual-attention"}));
-  const std::vector<double> loss = values(scene, "run", "loss"), perplexity = values(scene, "run", "perplexity"),
-                            bits = values(scene, "run", "log2_likelihood");
+  const std::vector<double> loss = values(scene, "run", "train/loss"),
+                            perplexity = values(scene, "run", "eval/perplexity"),
+                            bits = values(scene, "run", "eval/log2_likelihood");
   REQUIRE(loss.size() == 60);
   CHECK(loss.back() < 0.85 * loss.front());
   REQUIRE(perplexity.size() == 3);
@@ -177,6 +180,65 @@ TEST_CASE("an encoder-decoder learns generated pairs and translates what it was 
   CHECK_THAT(card, Contains("etc translate --model .") && !Contains("etc predict"));
 }
 
+TEST_CASE("an evaluation reports the smoothed loss and the nll in bits per piece", "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  // A step that changes nothing, on all pairs and without dropout: its loss in nats is that of an evaluation of the pairs.
+  scene.run(training(scene, "run",
+                     {"--steps", "1", "--learning-rate", "0", "--tokens-per-batch", "100000", "--hidden-dropout-prob",
+                      "0", "--attention-probs-dropout-prob", "0", "--inner-dropout-prob", "0"}));
+  const std::string found =
+      scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("train.h5"), "--json"});
+  const Json metrics = Json::parse(found).at("metrics");
+  const double loss = metrics.at("loss"), nll = metrics.at("nll"), perplexity = metrics.at("perplexity");
+  CHECK(loss * std::numbers::ln2 == Approx(values(scene, "run", "train/loss").at(0)).epsilon(1e-5));
+  CHECK(nll == -metrics.at("log2_likelihood").get<double>());
+  CHECK(perplexity == Approx(std::exp2(nll)).epsilon(1e-12));
+  CHECK(std::abs(loss - nll) > 1e-3);
+}
+
+// The pairs of dev, and pairs with an empty source, an empty target and both, as a test split.
+struct WithEmptyLines {
+  explicit WithEmptyLines(const Scene& scene)
+      : source(scene.path("test.source")), target(scene.path("test.target")), data(scene.path("test.h5")) {
+    const std::string sources = read_file(scene.path("s/dev.source")), targets = read_file(scene.path("s/dev.target"));
+    const std::string word = targets.substr(0, targets.find_first_of(" \n"));
+    write_file_atomically(source, "\n" + sources + word + "\n\n");
+    write_file_atomically(target, word + "\n" + targets + "\n\n");
+    scene.run({"prepare", "--task", "translation", "--split", "test", "--subword", "word", "--vocab",
+               scene.path("s/vocab.words"), "--source", source, "--target", target, "--output", data});
+  }
+
+  std::string source, target, data;
+};
+
+TEST_CASE("an evaluation's BLEU is that of `etc translate`'s lines, empty lines included", "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  const WithEmptyLines test(scene);
+  const auto bleu_of = [&](const Words& words) {
+    return Json::parse(scene.run(words)).at("metrics").at("bleu").get<double>();
+  };
+  for (const char* steps : {"60", "1"}) {  // after one step, few translations end before the greatest length
+    CAPTURE(steps);
+    const std::string run = scene.path(std::string("run") + steps), out = scene.path("out");
+    scene.run(training(scene, std::string("run") + steps,
+                       {"--steps", steps, "--learning-rate", "0.01", "--schedule", "inverse_sqrt", "--warmup-steps",
+                        "10", "--norm", "admin"}));
+    scene.run({"translate", "--model", run, "--input", test.source, "--output", out, "--beam", "2"});
+    const std::string lines = read_file(out);
+    CHECK(lines.starts_with("\n"));
+    CHECK(lines.ends_with("\n\n"));
+    const double expected =
+        bleu_of({"eval", "--task", "translation", "--predictions", out, "--gold", test.target, "--json"});
+    CHECK(expected > 0);
+    CHECK(bleu_of({"eval", "--model", run, "--data", test.data, "--bleu-beam", "2", "--json"}) ==
+          Approx(expected).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("a step's gradients are sums over the pieces of its batch, however it is cut", "[translation][commands]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");
@@ -186,15 +248,16 @@ TEST_CASE("a step's gradients are sums over the pieces of its batch, however it 
   Words cut = steps;
   cut.insert(cut.end(), {"--micro-batch-tokens", "60"});
   scene.run(training(scene, "cut", cut));
-  for (const char* name : {"loss", "gradient_norm"}) {
-    const std::vector<double> whole = values(scene, "whole", name), parts = values(scene, "cut", name);
+  for (const std::string name : {"loss", "gradient_norm"}) {
+    const std::vector<double> whole = values(scene, "whole", "train/" + name),
+                              parts = values(scene, "cut", "train/" + name);
     REQUIRE(whole.size() == 3);
     for (std::size_t i = 0; i < whole.size(); ++i) CHECK(parts.at(i) == Approx(whole[i]).epsilon(1e-4));
   }
   Words sharp = steps;
   sharp.insert(sharp.end(), {"--label-smoothing", "0"});
   scene.run(training(scene, "sharp", sharp));
-  CHECK(values(scene, "sharp", "loss").at(0) != Approx(values(scene, "whole", "loss").at(0)).epsilon(1e-6));
+  CHECK(values(scene, "sharp", "train/loss").at(0) != Approx(values(scene, "whole", "train/loss").at(0)).epsilon(1e-6));
 }
 
 TEST_CASE("batches by tokens are resumed with the same bits, weights of epochs are kept, and BLEU is an evaluation's",
@@ -205,7 +268,7 @@ TEST_CASE("batches by tokens are resumed with the same bits, weights of epochs a
   const Words more = {"--tokens-per-batch", "250", "--epochs",    "3", "--learning-rate", "0.01",
                       "--keep-last",        "2",   "--bleu-beam", "2"};
   scene.run(training(scene, "run", more));
-  const std::vector<double> bleu = values(scene, "run", "bleu"), epochs = values(scene, "run", "epoch");
+  const std::vector<double> bleu = values(scene, "run", "eval/bleu"), epochs = values(scene, "run", "train/epoch");
   REQUIRE(bleu.size() == 3);
   CHECK((bleu.back() >= 0 && bleu.back() <= 100));
   REQUIRE(epochs.size() % 3 == 0);

@@ -10,6 +10,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/translation/decode/translate.h"
+#include "tasks/translation/translator.h"
 #include "tests/core/nn/small_seq2seq.h"
 #include "tests/tasks/command_scene.h"
 
@@ -206,6 +207,59 @@ TEST_CASE("models and lines that cannot be translated are refused by name", "[tr
       scene.try_run({"translate", "--model", folder, "--input", "-", "--output", "-"}, "a zz b qq\na b c a\n");
   CHECK(lacks.code == 0);
   CHECK_THAT(lacks.err, Contains("2 lines, 25.000 % of 8 pieces are not in the vocabulary"));
+}
+
+TEST_CASE("nan of a model names the line in whose search it was found", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  const SavedModel saved(scene);
+  test::SmallSeq2Seq broken(saved.config);
+  // Folders with nan are refused, so the weights are finite and the logits overflow.
+  for (const auto& parameter : broken.parameters.all()) {
+    if (parameter->name != "seq2seq/decoder/layer_2/feed_forward/LayerNorm/beta") continue;
+    std::fill_n(parameter->value.data(), parameter->value.size(), 3e38f);
+  }
+  write_folder(scene.path("broken"), broken, saved.config, saved.sha256);
+  for (const char* window : {"1", "10"}) {
+    const test::Result result = scene.try_run(
+        {"translate", "--model", scene.path("broken"), "--input", "-", "--output", "-", "--window", window},
+        "\nb c a\nd\n");
+    CHECK(result.code == 1);
+    // Of lines that are read together the shortest is searched first.
+    const std::string line = window == std::string("1") ? "line 2" : "line 3";
+    CHECK_THAT(result.err, Contains("beam search: " + line + ", step 0: the model's log-probabilities have nan"));
+  }
+}
+
+TEST_CASE("progress is told while the lines are searched, and of a file with the number of its lines",
+          "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  const SavedModel saved(scene);
+  TranslatorRequest request;
+  request.folders = {scene.path("model")};
+  request.options = std::make_shared<Json>(Json{{"batch_tokens", 4}, {"max_len_b", 5}});
+  const std::vector<SourceLine> lines{{"a b c", ""}, {"", ""}, {"d", ""}, {"e f", ""}, {"g", ""}};
+  std::vector<double> shares;
+  std::int64_t taken = 0;
+  TranslationSink sink;
+  sink.take = [&](const std::vector<LineTranslation>&) { ++taken; };
+  sink.searched = [&](double share) {
+    CHECK(taken == 0);
+    shares.push_back(share);
+  };
+  translator_kind().open(request)->translate(lines, 1, sink);
+  CHECK(taken == 5);
+  CHECK(shares == std::vector<double>{4. / 11, 7. / 11, 1});  // lines 3 and 5; 4; 1, each with </s>
+
+  const std::string text = "a b\n\nc";
+  write_file_atomically(scene.path("in.txt"), text);
+  const Words command = {"translate", "--model", scene.path("model"), "--output", scene.path("out.txt"), "--input"};
+  Words words = command;
+  words.emplace_back(scene.path("in.txt"));
+  CHECK_THAT(scene.try_run(words).err, Contains("translate 3/3 lines"));
+  words.back() = "-";
+  CHECK_THAT(scene.try_run(words, text).err, Contains("translate 3 lines"));
 }
 
 TEST_CASE("a signal ends the translation of the only window of lines", "[translation]") {

@@ -59,6 +59,11 @@ Rows random_rows(std::int64_t vocabulary, std::uint64_t key) {
   return rows;
 }
 
+// Sentences of a few words.
+std::vector<SearchSentence> some_sentences(std::size_t count) {
+  return std::vector<SearchSentence>(count, {5, {}});
+}
+
 Rows rows_of(const GoldenFile& file) {
   const auto table = file.read<double>("beam_search/log_probs_given_previous");
   Rows rows;
@@ -91,7 +96,9 @@ struct GoldenCase {
     const auto tokens = file.read_ragged<std::int64_t>(group + "/tokens");
     const auto positional = file.read_ragged<double>(group + "/positional_scores");
     const auto scores = file.read<double>(group + "/scores").values;
-    if (got.size() != scores.size()) return false;
+    for (const std::size_t rows : {tokens.size(), positional.size(), scores.size()}) {
+      if (rows != got.size()) return false;
+    }
     for (std::size_t i = 0; i < got.size(); ++i) {
       if (!std::equal(tokens[i].begin(), tokens[i].end(), got[i].tokens.begin(), got[i].tokens.end())) return false;
       if (positional[i].size() != got[i].token_scores.size()) return false;
@@ -122,6 +129,8 @@ TEST_CASE("beam search finds the tokens and scores of the published rules", "[go
       ++cases;
     }
     CHECK(changed > 0);
+    CHECK(cases > 0);
+    file.require_all_read("beam_search", {{"beam_search@note", "a text"}});
     std::printf("beam_search: %d cases, tokens exact, scores within 1e-9\n", cases);
   });
 }
@@ -159,7 +168,7 @@ TEST_CASE("a beam as wide as all prefixes finds the best of all translations", "
     options.beam = 150;
     options.length_penalty = 0;
     options.max_len_b = longest;
-    const Hypothesis found = beam_search(model, std::vector<SearchSentence>(1), options).at(0).at(0);
+    const Hypothesis found = beam_search(model, some_sentences(1), options).at(0).at(0);
     CHECK(found.tokens == best_tokens);
     CHECK(found.score == Approx(best).epsilon(1e-12));
   }
@@ -176,7 +185,7 @@ TEST_CASE("of equally probable hypotheses those of the earlier one go on", "[dec
   SearchOptions options;
   options.beam = 2;
   options.max_len_b = 4;
-  const auto found = beam_search(model, std::vector<SearchSentence>(1), options).at(0);
+  const auto found = beam_search(model, some_sentences(1), options).at(0);
   REQUIRE(found.size() == 2);
   CHECK(found[0].tokens == std::vector<std::int32_t>{4, 6, 2});
   CHECK(found[1].tokens == std::vector<std::int32_t>{4, 7, 2});
@@ -189,7 +198,7 @@ TEST_CASE("a beam of one takes the best token each time, and the specification's
   SearchOptions options;
   options.beam = 1;
   options.max_len_b = 12;
-  const Hypothesis found = beam_search(model, std::vector<SearchSentence>(1), options).at(0).at(0);
+  const Hypothesis found = beam_search(model, some_sentences(1), options).at(0).at(0);
   std::int32_t previous = 2;
   for (std::size_t s = 0; s < found.tokens.size(); ++s) {
     std::vector<double> row = rows[static_cast<std::size_t>(previous)];
@@ -214,7 +223,7 @@ TEST_CASE("a beam of one takes the best token each time, and the specification's
   for (const auto& [penalty, first, second] :
        {std::tuple(0.0, -6.2, -7.9), {0.6, -2.268679, -2.360531}, {1.0, -0.9875, -1.24}}) {
     options.length_penalty = penalty;
-    const auto both = beam_search(two, std::vector<SearchSentence>(1), options).at(0);
+    const auto both = beam_search(two, some_sentences(1), options).at(0);
     REQUIRE(both.size() == 2);
     CHECK(both[0].score == Approx(first).epsilon(1e-6));
     CHECK(both[1].score == Approx(second).epsilon(1e-6));
@@ -249,14 +258,14 @@ TEST_CASE("a prefix is forced, counted, and searched on from; limits end a searc
   options.max_len_b = 0;
   const auto short_ones = beam_search(model, std::vector<SearchSentence>{{2, {}}}, options);
   for (const Hypothesis& hypothesis : short_ones[0]) CHECK(hypothesis.tokens.size() <= 3);
-  CHECK_THROWS_WITH(beam_search(model, std::vector<SearchSentence>{{1, {5, 6}}}, options),
-                    "beam search: a prefix: expected at most 1 tokens, got 2");
+  CHECK_THROWS_WITH(beam_search(model, std::vector<SearchSentence>{{2, {5, 6, 7}}}, options),
+                    "beam search: a prefix: expected at most 2 tokens, got 3");
   CHECK_THROWS_WITH(beam_search(model, std::vector<SearchSentence>{{9, {1}}}, options),
                     "beam search: a prefix: expected tokens below 9 other than padding and </s>, got 1");
   options.beam = 0;
   CHECK_THROWS_AS(beam_search(model, sentences, options), UsageError);
   options.beam = 12;  // reduced to 8
-  CHECK(beam_search(model, std::vector<SearchSentence>(1), options).at(0).size() <= 8);
+  CHECK(beam_search(model, some_sentences(1), options).at(0).size() <= 8);
 }
 
 TEST_CASE("whoever is called before each step may end the search", "[decode]") {
@@ -267,7 +276,7 @@ TEST_CASE("whoever is called before each step may end the search", "[decode]") {
   options.before_step = [&] {
     if (++steps == 3) throw Interrupted("told to stop");
   };
-  CHECK_THROWS_WITH(beam_search(model, std::vector<SearchSentence>(2), options), "told to stop");
+  CHECK_THROWS_WITH(beam_search(model, some_sentences(2), options), "told to stop");
   CHECK(steps == 3);
 }
 
@@ -282,15 +291,46 @@ TEST_CASE("nan among log-probabilities names sentence and step, and an unknown t
   Table liked(rows);
   SearchOptions options;
   options.max_len_b = 5;
-  CHECK(unknowns(beam_search(liked, std::vector<SearchSentence>(1), options)[0]) > 0);
+  CHECK(unknowns(beam_search(liked, some_sentences(1), options)[0]) > 0);
   options.unknown_penalty = 50;
-  CHECK(unknowns(beam_search(liked, std::vector<SearchSentence>(1), options)[0]) == 0);
+  CHECK(unknowns(beam_search(liked, some_sentences(1), options)[0]) == 0);
   rows[3][5] = NAN;
   rows[2][3] = 0;
   Table bad(rows);
   options.unknown_penalty = 0;
-  CHECK_THROWS_WITH(beam_search(bad, std::vector<SearchSentence>(2), options),
+  CHECK_THROWS_WITH(beam_search(bad, some_sentences(2), options),
                     "beam search: sentence 0, step 1: the model's log-probabilities have nan (token 5)");
+  std::vector<SearchSentence> named = some_sentences(2);
+  named[0].name = "line 12";
+  CHECK_THROWS_WITH(beam_search(bad, named, options),
+                    "beam search: line 12, step 1: the model's log-probabilities have nan (token 5)");
+}
+
+TEST_CASE("a source without words has no hypothesis, whatever stands beside it", "[decode]") {
+  Table model(random_rows(9, 11));
+  const std::vector<SearchSentence> sentences{{1, {}}, {4, {}}, {1, {}}, {0, {}}};
+  const auto found = beam_search(model, sentences, SearchOptions());
+  for (const std::size_t empty : {0, 2, 3}) CHECK(found[empty].empty());
+  const auto alone = beam_search(model, std::span(sentences).subspan(1, 1), SearchOptions());
+  REQUIRE(found[1].size() == alone[0].size());
+  CHECK(found[1][0].tokens == alone[0][0].tokens);
+  CHECK(beam_search(model, std::span(sentences).first(1), SearchOptions()).at(0).empty());
+}
+
+TEST_CASE("nan in a search of many sentences names the one that has it, not its place among those of its length",
+          "[decode]") {
+  test::SmallSeq2Seq model(test::small_seq2seq());
+  const Parameter* const table = model.decoder.output().table;
+  for (std::int64_t i = 0; i < table->value.cols(); ++i) table->value.data()[9 * table->value.cols() + i] = NAN;
+  // All have nan in the first step; the shortest is the first of their batch.
+  std::vector<TranslationSource> sources(3);
+  sources[0].ids = {5, 6, 4, 7, 2};
+  sources[1].ids = {5, 6, 2};
+  sources[2].ids = {5, 2};
+  const std::vector<TranslationModel> models{{model.encoder, model.decoder}};
+  CHECK_THROWS_WITH(translate(models, sources, {}), Catch::StartsWith("beam search: sentence 2, step 0: "));
+  sources[2].name = "line 3";
+  CHECK_THROWS_WITH(translate(models, sources, {}), Catch::StartsWith("beam search: line 3, step 0: "));
 }
 
 // Encoded sources for a search of the model.
@@ -344,7 +384,7 @@ TEST_CASE("scores of a model's search are its log-probabilities of the whole tra
     ModelTokens tokens({sources});
     SearchOptions options;
     options.max_len_b = 20;
-    const auto found = beam_search(tokens, std::vector<SearchSentence>(3), options);
+    const auto found = beam_search(tokens, some_sentences(3), options);
     for (std::size_t b = 0; b < found.size(); ++b) {
       REQUIRE(found[b].size() == 4);
       for (const Hypothesis& hypothesis : found[b]) {
@@ -388,7 +428,7 @@ TEST_CASE("a sentence's translations are the same whichever sentences it is tran
     REQUIRE(together.size() == sources.size());
     for (std::size_t i = 0; i < sources.size(); ++i) {
       CAPTURE(i);
-      REQUIRE(together[i].size() == (sources[i].ids.empty() ? 0 : 4));
+      REQUIRE(together[i].size() == (sources[i].ids.size() <= 1 ? 0 : 4));
       const auto alone = translate(models, std::span(sources).subspan(i, 1), options).at(0);
       for (std::size_t n = 0; n < together[i].size(); ++n) {
         for (const auto* other : {&apart[i], &alone}) {
