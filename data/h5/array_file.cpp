@@ -161,6 +161,8 @@ struct ArrayFileWriter::Impl {
   AtomicFile target;
   h5::OutputFile file;
   std::map<std::string, std::pair<Handle, std::vector<std::int64_t>>> data_sets;  // by path, with shapes
+
+  void write_rows(const std::string& path, std::int64_t first, std::int64_t rows, hid_t type, const void* values);
 };
 
 ArrayFileWriter::ArrayFileWriter(const std::filesystem::path& path) {
@@ -173,7 +175,7 @@ ArrayFileWriter::~ArrayFileWriter() {
   impl_.reset();
 }
 
-void ArrayFileWriter::create(const std::string& path, const std::vector<std::int64_t>& shape) {
+void ArrayFileWriter::create(const std::string& path, const std::vector<std::int64_t>& shape, Numbers numbers) {
   const h5::Lock lock;
   const std::string where = impl_->where + ":/" + path;
   for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
@@ -188,28 +190,39 @@ void ArrayFileWriter::create(const std::string& path, const std::vector<std::int
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, where, "create");
   require(H5Pset_obj_track_times(creation.id(), false), where, "create");
   require(H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER), where, "create");
-  Handle data_set(
-      H5Dcreate2(impl_->file.id(), path.c_str(), H5T_IEEE_F32LE, space.id(), H5P_DEFAULT, creation.id(), H5P_DEFAULT),
-      H5Dclose, where, "create");
+  const hid_t type = numbers == Numbers::floats ? H5T_IEEE_F32LE : H5T_STD_I64LE;
+  Handle data_set(H5Dcreate2(impl_->file.id(), path.c_str(), type, space.id(), H5P_DEFAULT, creation.id(), H5P_DEFAULT),
+                  H5Dclose, where, "create");
   impl_->data_sets.emplace(path, std::pair(std::move(data_set), shape));
   impl_->file.check();
 }
 
-void ArrayFileWriter::write_rows(const std::string& path, std::int64_t first, std::int64_t rows, const float* values) {
-  const h5::Lock lock;
-  const std::string where = impl_->where + ":/" + path;
-  const auto& [data_set, shape] = impl_->data_sets.at(path);
+void ArrayFileWriter::Impl::write_rows(const std::string& path, std::int64_t first, std::int64_t rows, hid_t type,
+                                       const void* values) {
+  const std::string place = where + ":/" + path;
+  const auto& [data_set, shape] = data_sets.at(path);
   std::vector<hsize_t> start(shape.size(), 0), count(shape.begin(), shape.end());
   start[0] = static_cast<hsize_t>(first);
   count[0] = static_cast<hsize_t>(rows);
   if (std::find(count.begin(), count.end(), 0) != count.end()) return;
-  const Handle space(H5Dget_space(data_set.id()), H5Sclose, where, "write");
-  require(H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), where,
+  const Handle space(H5Dget_space(data_set.id()), H5Sclose, place, "write");
+  require(H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), place,
           "write");
-  const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose, where,
+  const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose, place,
                       "write");
-  require(H5Dwrite(data_set.id(), H5T_NATIVE_FLOAT, memory.id(), space.id(), H5P_DEFAULT, values), where, "write");
-  impl_->file.check();
+  require(H5Dwrite(data_set.id(), type, memory.id(), space.id(), H5P_DEFAULT, values), place, "write");
+  file.check();
+}
+
+void ArrayFileWriter::write_rows(const std::string& path, std::int64_t first, std::int64_t rows, const float* values) {
+  const h5::Lock lock;
+  impl_->write_rows(path, first, rows, H5T_NATIVE_FLOAT, values);
+}
+
+void ArrayFileWriter::write_rows(const std::string& path, std::int64_t first, std::int64_t rows,
+                                 const std::int64_t* values) {
+  const h5::Lock lock;
+  impl_->write_rows(path, first, rows, H5T_NATIVE_INT64, values);
 }
 
 void ArrayFileWriter::finish() {

@@ -40,17 +40,20 @@ struct ArrayShape {
 // Throws Error on damage, links that lead out of the file, and groups nested deeper than 16.
 std::vector<ArrayShape> list_arrays(const std::filesystem::path& path);
 
-// Writes float arrays under a temporary name and renames the file into place in finish(); without finish() no file is
+// Writes arrays of floats or 64-bit integers under a temporary name and renames the file into place in finish(); without finish() no file is
 // left. Equal calls give byte-equal files.
 class ArrayFileWriter {
  public:
   explicit ArrayFileWriter(const std::filesystem::path& path);
   ~ArrayFileWriter();
 
+  enum class Numbers { floats, integers };  // stored as float32, int64
+
   // path: "outputs/layer_0/long"; missing groups are made.
-  void create(const std::string& path, const std::vector<std::int64_t>& shape);
+  void create(const std::string& path, const std::vector<std::int64_t>& shape, Numbers numbers = Numbers::floats);
   // Rows [first, first + rows) along the first dimension; every row must be written once.
   void write_rows(const std::string& path, std::int64_t first, std::int64_t rows, const float* values);
+  void write_rows(const std::string& path, std::int64_t first, std::int64_t rows, const std::int64_t* values);
   void finish();
 
  private:

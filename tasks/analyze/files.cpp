@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <type_traits>
 
 #include "data/h5/array_file.h"
 #include "etc_core/base/json.h"
@@ -19,16 +20,24 @@ std::vector<Quantity> quantities() {
   return all;
 }
 
+template <typename Number>
 void put_array(data::ArrayFileWriter& file, const std::string& path, const std::vector<std::int64_t>& shape,
-               const std::vector<float>& values) {
-  file.create(path, shape);
+               const std::vector<Number>& values) {
+  using Numbers = data::ArrayFileWriter::Numbers;
+  file.create(path, shape, std::is_same_v<Number, float> ? Numbers::floats : Numbers::integers);
   file.write_rows(path, 0, shape.front(), values.data());
 }
 
+std::vector<float> floats_of(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
 // One array [layers, heads, groups, per_cell] from a function of the cells.
-using TakeCell = std::function<void(const Distribution& cell, std::vector<float>& to)>;
-std::vector<float> of_cells(const OperatorResults& results, Quantity quantity, const TakeCell& take) {
-  std::vector<float> values;
+template <typename Number>
+using TakeCell = std::function<void(const Distribution& cell, std::vector<Number>& to)>;
+template <typename Number>
+std::vector<Number> of_cells(const OperatorResults& results, Quantity quantity, const TakeCell<Number>& take) {
+  std::vector<Number> values;
   for (std::int64_t n = 0; n < results.layers * results.heads * results.groups; ++n) {
     const auto at = results.cell_index(quantity, 0, 0, 0) + static_cast<std::size_t>(n);
     take(results.cells[at], values);
@@ -38,29 +47,29 @@ std::vector<float> of_cells(const OperatorResults& results, Quantity quantity, c
 
 void put_quantity(data::ArrayFileWriter& file, const std::string& path, const OperatorResults& results,
                   Quantity quantity) {
-  const auto put = [&](const char* name, std::int64_t per_cell, const TakeCell& take) {
+  const auto put = [&](const char* name, std::int64_t per_cell, const auto& take) {
     std::vector<std::int64_t> shape{results.layers, results.heads, results.groups};
     if (per_cell > 0) shape.push_back(per_cell);
     put_array(file, path + "/" + name, shape, of_cells(results, quantity, take));
   };
+  using Floats = TakeCell<float>;
+  using Counts = TakeCell<std::int64_t>;
   const auto number = [](double (*of)(const Distribution&)) {
-    return [of](const Distribution& cell, std::vector<float>& to) { to.push_back(static_cast<float>(of(cell))); };
+    return Floats([of](const Distribution& cell, auto& to) { to.push_back(static_cast<float>(of(cell))); });
   };
-  put("count", 0, number([](const Distribution& cell) { return static_cast<double>(cell.count()); }));
+  put("count", 0, Counts([](const Distribution& cell, auto& to) { to.push_back(cell.count()); }));
   put("mean", 0, number(mean_of));
   put("var", 0, number(variance_of));
   put("least", 0, number([](const Distribution& cell) { return cell.least(); }));
   put("largest", 0, number([](const Distribution& cell) { return cell.largest(); }));
-  put("skipped", 0, number([](const Distribution& cell) { return static_cast<double>(cell.skipped()); }));
+  put("skipped", 0, Counts([](const Distribution& cell, auto& to) { to.push_back(cell.skipped()); }));
   if (info_of(quantity).range == QuantityInfo::Range::open) return;
-  put("quantiles", std::ssize(kQuantiles), [](const Distribution& cell, std::vector<float>& to) {
-    for (const double q : kQuantiles) to.push_back(static_cast<float>(cell.quantile(q)));
-  });
-  put("histogram", kBins, [](const Distribution& cell, std::vector<float>& to) {
-    for (std::size_t bin = 0; bin < kBins; ++bin) {
-      to.push_back(cell.bins().empty() ? 0.0f : static_cast<float>(cell.bins()[bin]));
-    }
-  });
+  put("quantiles", std::ssize(kQuantiles), Floats([](const Distribution& cell, auto& to) {
+        for (const double q : kQuantiles) to.push_back(static_cast<float>(cell.quantile(q)));
+      }));
+  put("histogram", kBins, Counts([](const Distribution& cell, auto& to) {
+        for (std::size_t bin = 0; bin < kBins; ++bin) to.push_back(cell.bins().empty() ? 0 : cell.bins()[bin]);
+      }));
 }
 
 // Means [layers, heads, groups, columns] of sums over queries; counts [groups, columns], or [groups] for all columns.
@@ -318,18 +327,17 @@ void write_h5(const ModelAnalysis& model, const std::filesystem::path& path) {
     put_array(file, "jsd_of_heads/" + of.name + "/median", {of.layers, of.heads, of.heads}, medians);
   }
   for (const TableNorms& table : model.tables) {
-    put_array(file, "tables/" + table.name, {table.rows, table.heads}, {table.values.begin(), table.values.end()});
+    put_array(file, "tables/" + table.name, {table.rows, table.heads}, floats_of(table.values));
   }
   for (const RelativeTableValues& table : model.first_layer) {
     put_array(file, "first_layer/" + table.name, {table.rows, table.heads, table.size}, table.values);
   }
   const FirstTokens& tokens = model.first_tokens;
   if (tokens.tokens > 0) {
-    put_array(file, "first_layer/tokens", {tokens.tokens, tokens.tokens},
-              {tokens.attention.begin(), tokens.attention.end()});
+    put_array(file, "first_layer/tokens", {tokens.tokens, tokens.tokens}, floats_of(tokens.attention));
   }
   for (const auto& [part, norms] : parts_of(model.gradients)) {
-    if (!norms.empty()) put_array(file, "gradients/" + part, {std::ssize(norms)}, {norms.begin(), norms.end()});
+    if (!norms.empty()) put_array(file, "gradients/" + part, {std::ssize(norms)}, floats_of(norms));
   }
   file.finish();
 }

@@ -9,56 +9,55 @@ namespace etc::analyze {
 
 namespace {
 
-constexpr std::int64_t kKeyBytes = 16'000'000;
+constexpr std::int64_t kReach = kFirstTokens - 1, kDistances = 2 * kReach + 1;
+constexpr std::int64_t kAtOnce = sparse::kMostQueryGroups;  // queries
 
-// Number of keys kept per query.
-std::int64_t keys_of_one(std::int64_t heads, std::int64_t queries) {
-  const std::int64_t of_one = heads * queries * static_cast<std::int64_t>(sizeof(sparse::TopKey));
-  return std::clamp(kKeyBytes / std::max<std::int64_t>(1, of_one), kFirstTokens, 10 * kFirstTokens);
-}
-
-FirstTokens means_of(const LayerStatistics& of, std::int64_t top) {
-  FirstTokens first;
-  const std::string name = of.op->name;
-  first.op = name.substr(0, name.find('_'));
-  first.tokens = std::min(of.queries, kFirstTokens);
-  first.attention.resize(static_cast<std::size_t>(first.tokens * first.tokens));
-  for (std::int64_t head = 0; head < of.heads; ++head) {
-    for (std::int64_t query = 0; query < first.tokens; ++query) {
-      const sparse::TopKey* const keys = of.top.data() + (head * of.queries + query) * top;
-      for (std::int64_t n = 0; n < top; ++n) {
-        if (keys[n].key < 0 || keys[n].set != 0 || keys[n].key >= first.tokens) continue;
-        first.attention[static_cast<std::size_t>(query * first.tokens + keys[n].key)] +=
-            static_cast<double>(keys[n].probability) / static_cast<double>(of.heads);
+// Adds the probabilities of queries begin … begin+kAtOnce-1. Each is a group of its own, so that the group's sum for a
+// distance is the probability of one key.
+void add_queries(const WatchedAttention& watched, std::int64_t begin, FirstTokens& first) {
+  AnalysisSettings settings;
+  settings.reach = kReach;
+  settings.divergences = settings.label_mass = false;
+  settings.groups_of = [&](const sparse::AttentionOperator*) {
+    QueryGroups alone{kAtOnce, std::vector<std::uint8_t>(static_cast<std::size_t>(watched.inputs.q.rows))};
+    for (std::int64_t g = 0; g < kAtOnce && begin + g < first.tokens; ++g) {
+      alone.of_queries[static_cast<std::size_t>(begin + g)] = static_cast<std::uint8_t>(1u << g);
+    }
+    return alone;
+  };
+  AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
+    for (std::int64_t query = begin; query < std::min(first.tokens, begin + kAtOnce); ++query) {
+      double* const row = first.attention.data() + query * first.tokens;
+      for (std::int64_t head = 0; head < of.heads; ++head) {
+        const double* const sums = of.distance_mass.data() + (head * kAtOnce + query - begin) * kDistances + kReach;
+        for (std::int64_t key = 0; key < first.tokens; ++key) {
+          row[key] += sums[key - query] / static_cast<double>(of.heads);
+        }
       }
     }
-  }
-  return first;
+  });
+  analysis(watched);
 }
 
 }  // namespace
 
-std::int64_t first_tokens_bytes(std::int64_t heads, std::int64_t tokens) {
-  return heads * tokens * keys_of_one(heads, tokens) * static_cast<std::int64_t>(sizeof(sparse::TopKey));
+std::int64_t first_tokens_bytes(std::int64_t heads) {
+  return heads * kAtOnce * kDistances * std::int64_t{sizeof(double)};
 }
 
-FirstTokens first_tokens_of(const FedEncoder& fed, const data::LoadedExample& example) {
-  Tape tape(Recording::off);
-  const std::vector<data::LoadedExample> alone{example};
-  const EncoderInput input = fed.feed(tape, alone);
-  AnalysisSettings settings;
-  settings.top =
-      keys_of_one(fed.model().num_attention_heads, std::max(input.long_offsets.back(), input.global_offsets.back()));
-  settings.divergences = settings.label_mass = settings.distance_mass = false;
+FirstTokens first_tokens_of(Encoder& encoder, Tape& tape, const EncoderInput& input) {
   FirstTokens first;
-  AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
-    if (of.op != &sparse::kGlobalAttention) first = means_of(of, settings.top);
-  });
   ForwardOptions options;
   options.attention_watch = [&](const WatchedAttention& watched) {
-    if (watched.layer == 0) analysis(watched);
+    const sparse::AttentionOperator* const op = watched.inputs.tiles->op;
+    if (watched.layer != 0 || op == &sparse::kGlobalAttention) return;
+    const std::string name = op->name;
+    first.op = name.substr(0, name.find('_'));
+    first.tokens = std::min(watched.inputs.q.rows, kFirstTokens);
+    first.attention.assign(static_cast<std::size_t>(first.tokens * first.tokens), 0.0);
+    for (std::int64_t begin = 0; begin < first.tokens; begin += kAtOnce) add_queries(watched, begin, first);
   };
-  fed.encoder().forward(tape, input, options);
+  encoder.forward(tape, input, options);
   return first;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/train/fed_encoder.h"
+#include "etc_core/nn/encoder.h"
 
 namespace etc::analyze {
 
@@ -17,11 +17,10 @@ struct FirstTokens {
   std::vector<double> attention;  // [tokens, tokens]: query, key; mean over heads
 };
 
-// The bytes that this pass keeps for an example with this number of tokens.
-std::int64_t first_tokens_bytes(std::int64_t heads, std::int64_t tokens);
+// The bytes of the sums in which this pass gets the probabilities.
+std::int64_t first_tokens_bytes(std::int64_t heads);
 
-// Runs a pass over this one example. Each query keeps its keys with the largest probabilities, at least kFirstTokens and as
-// many as fit in 16 MB; the others count as 0. Throws Error like the encoder.
-FirstTokens first_tokens_of(const FedEncoder& fed, const data::LoadedExample& example);
+// Runs a pass over this input of one example. Throws Error like the encoder.
+FirstTokens first_tokens_of(Encoder& encoder, Tape& tape, const EncoderInput& input);
 
 }  // namespace etc::analyze

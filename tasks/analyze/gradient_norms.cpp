@@ -13,6 +13,10 @@ namespace etc::analyze {
 
 namespace {
 
+data::LoadedExample loaded(const data::DatasetReader& reader, std::int64_t index) {
+  return {index, index, reader.read(index)};
+}
+
 // Sum of squares in the order of the elements, so the bits do not depend on the thread count.
 double squares_of(const Tensor& gradient) {
   double sum = 0;
@@ -65,21 +69,26 @@ double add_gradient(TaskModel& model, Examples alone, std::span<const double> co
   return loss;
 }
 
-GradientNorms gradient_norms_of(TaskModel& model, const data::DatasetReader& reader,
+std::vector<double> loss_counts(const Task& task, const data::DatasetReader& reader,
                                 std::span<const std::int64_t> examples, const std::string& where) {
-  const auto loaded = [&](std::int64_t index) { return data::LoadedExample{index, index, reader.read(index)}; };
-  std::vector<double> counts(model.task->loss_terms().size(), 0.0);
-  for (const std::int64_t index : examples) model.task->count(loaded(index), counts);
+  std::vector<double> counts(task.loss_terms().size(), 0.0);
+  for (const std::int64_t index : examples) task.count(loaded(reader, index), counts);
   if (std::all_of(counts.begin(), counts.end(), [](double count) { return count == 0; })) {
     fail(where, "gradient norms are those of a loss: expected examples with answers, got none in {}", examples.size());
   }
+  return counts;
+}
+
+GradientNorms gradient_norms_of(TaskModel& model, const data::DatasetReader& reader,
+                                std::span<const std::int64_t> examples, const std::string& where) {
+  const std::vector<double> counts = loss_counts(*model.task, reader, examples, where);
   GradientNorms norms;
   norms.examples = std::ssize(examples);
   model.parameters.drop_gradients();
   Progress progress("gradients", norms.examples, "examples");
   for (std::int64_t n = 0; n < norms.examples; ++n) {
     if (StopSignal::requested()) throw Interrupted("etc analyze: stopped before the end; no file was written");
-    const std::vector<data::LoadedExample> alone{loaded(examples[static_cast<std::size_t>(n)])};
+    const std::vector<data::LoadedExample> alone{loaded(reader, examples[static_cast<std::size_t>(n)])};
     norms.loss += add_gradient(model, alone, counts, where);
     if (!std::isfinite(norms.loss)) fail(where, "example {}: expected a loss, got {}", alone.front().index, norms.loss);
     progress.update(n + 1);

@@ -32,10 +32,14 @@ struct ParameterPlace {
 };
 ParameterPlace place_of_parameter(const std::string& name);
 
+// The denominators of the examples' losses. Throws Error when no example has a label to compute a loss with.
+std::vector<double> loss_counts(const Task& task, const data::DatasetReader& reader,
+                                std::span<const std::int64_t> examples, const std::string& where);
+
 // d loss/d w of the examples as one batch, in fp32 and without dropout, one example in memory at a time:
 //   query_key[l] = sqrt(sum of (d loss/d w)^2 over the w of layer l that produce its scores), rest[l] over its other w
-// where: names the data in messages. The model's gradients are released afterwards. Throws Error when no example has a label
-// to compute a loss with, and when loss or gradients are not finite; Interrupted after a stop signal.
+// where: names the data in messages. The model's gradients are released afterwards. Throws Error like loss_counts,
+// and when loss or gradients are not finite; Interrupted after a stop signal.
 // Source: analysis 7.
 GradientNorms gradient_norms_of(TaskModel& model, const data::DatasetReader& reader,
                                 std::span<const std::int64_t> examples, const std::string& where);

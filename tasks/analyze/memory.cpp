@@ -15,6 +15,7 @@
 #include "etc_core/base/process_memory.h"
 #include "etc_core/nn/attention_analysis.h"
 #include "etc_core/nn/count_memory.h"
+#include "tasks/analyze/member_labels.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/run_config.h"
 
@@ -54,7 +55,8 @@ QueryCounts queries_of(const FedEncoder& fed, const AnalysisRequest& request, Ex
 }
 
 // Whether an operator of the model has values of a quantity: OperatorResults::takes before results exist.
-bool taken_of(const EncoderConfig& model, Quantity quantity) {
+bool taken_of(const EncoderConfig& model, const AnalysisRequest& request, Quantity quantity) {
+  if (quantity == Quantity::jsd_distance) return request.jsd_distance;
   const std::string name = info_of(quantity).name;
   const bool of_type = name.find('%') != std::string::npos && quantity != Quantity::distance_0;
   return model.has_global_tokens() || !of_type;
@@ -98,7 +100,7 @@ std::int64_t bytes_of_results(const EncoderConfig& model, const AnalysisRequest&
     for (int n = 0; n < kQuantityCount; ++n) {
       const auto quantity = static_cast<Quantity>(n);
       const bool bins = info_of(quantity).range != QuantityInfo::Range::open;
-      bytes += layers * heads * bytes_of_cells(request, taken_of(model, quantity) ? queries : none, bins);
+      bytes += layers * heads * bytes_of_cells(request, taken_of(model, request, quantity) ? queries : none, bins);
     }
     if (request.all_heads) bytes += layers * heads * heads * kPair;
   }
@@ -145,21 +147,25 @@ CountedCall counted_pass(const FedEncoder& fed, Examples examples, std::function
 
 CountedCall counted_analysis(const FedEncoder& fed, const AnalysisRequest& request, Examples examples) {
   const auto watch = std::make_shared<CountedWatch>(request);
-  return counted_pass(fed, examples, [watch](const WatchedAttention& watched) { (*watch)(watched); });
+  return [&fed, examples, pass = counted_pass(fed, examples, [watch](const WatchedAttention& watched) {
+                            (*watch)(watched);
+                          })](const std::function<void()>& loaded) {
+    MemberLabels members(fed);
+    pass([&] {
+      loaded();
+      if (members.needed()) members.read(examples);
+    });
+  };
 }
 
-// The pass that keeps the first layer's largest probabilities.
+// The pass for the probabilities between the first tokens.
 CountedCall counted_first_tokens(const FedEncoder& fed, const Batch& alone) {
   return counted_pass(fed, alone, [](const WatchedAttention& watched) {
     if (watched.layer != 0) return;
     const std::int64_t queries = watched.inputs.q.rows, heads = watched.inputs.heads;
     const std::int64_t of_statistics = heads * queries * sparse::kQueryStatistics * std::int64_t{sizeof(double)};
-    const Bytes held(of_statistics + first_tokens_bytes(heads, queries), Purpose::activations);
+    const Bytes held(of_statistics + first_tokens_bytes(heads), Purpose::activations);
   });
-}
-
-bool computes_gradients(const FedEncoder& fed, const AnalysisRequest& request) {
-  return request.gradients > 0 && has_task(fed.document());
 }
 
 // Weights, gradients and the saved data for the backward pass of one example.
@@ -225,8 +231,7 @@ std::int64_t held_results(const FedEncoder& fed, const AnalysisRequest& request,
          8 * distance_sums(fed.model(), request, longest_of(tokens, chosen));
 }
 
-}  // namespace
-
+// For request.micro_batch_tokens at a time.
 ExpectedMemory expected_memory(const FedEncoder& fed, const AnalysisRequest& request) {
   const data::DatasetReader& reader = *fed.reader();
   const std::vector<std::int64_t> tokens = data::token_counts(reader);
@@ -244,7 +249,7 @@ ExpectedMemory expected_memory(const FedEncoder& fed, const AnalysisRequest& req
   }
   const Batch first = batch_of(reader, {chosen.front()});
   most = std::max(most, fit.peak(counted_first_tokens(fed, first)));
-  if (computes_gradients(fed, request)) {
+  if (request.gradients > 0) {
     const auto end = chosen.begin() + std::min<std::ptrdiff_t>(std::ssize(chosen), request.gradients);
     const Batch longest = batch_of(reader, {*std::max_element(chosen.begin(), end, shorter)});
     most = std::max(most, fit.peak(counted_gradients(fed, longest)));
@@ -254,14 +259,15 @@ ExpectedMemory expected_memory(const FedEncoder& fed, const AnalysisRequest& req
   return expected;
 }
 
-std::int64_t fitting_tokens(const FedEncoder& fed, const AnalysisRequest& request) {
+// The number of tokens at a time.
+std::int64_t fitting_tokens(const FedEncoder& fed, const AnalysisRequest& request, std::int64_t held) {
   const data::DatasetReader& reader = *fed.reader();
   const std::vector<std::int64_t> tokens = data::token_counts(reader);
   const auto longest = std::max_element(tokens.begin(), tokens.end());
   const Batch most = batch_of(reader, {longest - tokens.begin()});
   InferenceFit fit = fit_of(fed, request.memory_limit);
   const std::vector<std::int64_t> chosen = drawn_examples(reader.size(), request.examples, request.seed);
-  fit.hold(held_results(fed, request, most, chosen) + bytes_of_kernel(fed.model(), *longest));
+  fit.hold(held + held_results(fed, request, most, chosen) + bytes_of_kernel(fed.model(), *longest));
   const std::int64_t chosen_tokens = fit.choose(
       reader, request.micro_batch_tokens, [&](Examples examples) { return counted_analysis(fed, request, examples); });
   // Memory that does not depend on the number of tokens at a time.
@@ -272,14 +278,25 @@ std::int64_t fitting_tokens(const FedEncoder& fed, const AnalysisRequest& reques
          byte_size_text(request.memory_limit), what, *longest, byte_size_text(peak));
   };
   const std::int64_t written = kWrittenBytes * distance_sums(fed.model(), request, longest_of(tokens, chosen));
-  if (bytes_beside_buffers() + written > request.memory_limit) {
+  if (held + bytes_beside_buffers() + written > request.memory_limit) {
     fail(kMemoryOf, "the memory limit of {} is too low: the tables of {} distances take {} (take a smaller --reach)",
          byte_size_text(request.memory_limit), reach_of(fed.model(), request, longest_of(tokens, chosen)),
          byte_size_text(written));
   }
   require("the first layer's picture", counted_first_tokens(fed, most));
-  if (computes_gradients(fed, request)) require("the gradient (--gradients)", counted_gradients(fed, most));
+  if (request.gradients > 0) require("the gradient (--gradients)", counted_gradients(fed, most));
   return chosen_tokens;
+}
+
+}  // namespace
+
+ExpectedMemory fit_memory(OpenedAnalysis& opened, std::int64_t held) {
+  if (opened.request.memory_limit > 0) {
+    opened.request.micro_batch_tokens = fitting_tokens(*opened.fed, opened.request, held);
+  }
+  ExpectedMemory expected = expected_memory(*opened.fed, opened.request);
+  expected.peak += held;
+  return expected;
 }
 
 }  // namespace etc::analyze

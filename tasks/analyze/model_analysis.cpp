@@ -1,7 +1,7 @@
 #include "tasks/analyze/model_analysis.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "data/loader/order.h"
 #include "etc_core/base/error.h"
@@ -11,9 +11,9 @@
 #include "etc_core/base/random.h"
 #include "sparse/etc_attention.h"
 #include "sparse/labels/relative_ids.h"
-#include "tasks/analyze/memory.h"
+#include "tasks/analyze/member_labels.h"
+#include "tasks/analyze/visible_keys.h"
 #include "tasks/train/evaluate.h"
-#include "tasks/train/fed_encoder.h"
 #include "tasks/train/model.h"
 #include "tasks/train/stop_signal.h"
 
@@ -28,11 +28,12 @@ constexpr std::int64_t kFullReach = 128;  // for attention without a window
 class Collector {
  public:
   Collector(const FedEncoder& fed, const AnalysisRequest& request)
-      : fed_(fed), request_(request), tokens_(TaskTokens::of(fed.reader()->info())) {
+      : fed_(fed), request_(request), tokens_(TaskTokens::of(fed.reader()->info())), members_(fed) {
     const EncoderConfig& model = fed.model();
     const Json config = model.to_json();
     radius_ = config.value("local_radius", std::int64_t{0});
     const std::int64_t labels = config.value("relative_pos_max_distance", std::int64_t{0});
+    if (members_.needed()) member_label_ = MemberLabels::member_label();
     if (model.has_global_tokens() && labels > 0) {
       member_label_ = sparse::member_id(labels);
       etc_distance_ = labels;
@@ -49,6 +50,7 @@ class Collector {
   void add(Examples examples) {
     Tape tape(Recording::off);
     const EncoderInput input = fed_.feed(tape, examples);
+    if (members_.needed()) members_.read(examples);
     AnalysisSettings settings;
     const std::vector<std::uint8_t> of_long = groups_of_long(tokens_, request_.groups, input);
     const std::vector<std::uint8_t> of_global = groups_of_global(tokens_, request_.groups, input);
@@ -61,10 +63,11 @@ class Collector {
     settings.member_label = member_label_;
     settings.reach = reach_;
     settings.all_heads = request_.all_heads;
+    std::vector<std::int32_t> visible_1[2];  // of long and global queries
     AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
       const bool global = is_global(of.op);
-      const BatchQueries from{global ? input.global_offsets : input.long_offsets, global ? of_global : of_long,
-                              numbers};
+      const BatchQueries from{global ? input.global_offsets : input.long_offsets, global ? of_global : of_long, numbers,
+                              visible_1[global ? 1 : 0]};
       OperatorResults& results = results_of(of, global);
       if (of.layer == 0) results.add_queries(from);
       results.add(of, from);
@@ -73,10 +76,13 @@ class Collector {
     const bool first = operators_.empty();
     options.attention_watch = [&](const WatchedAttention& watched) {
       if (first && watched.layer == 0) keep_tables(watched);
-      analysis(watched);
+      const sparse::AttentionTiles& tiles = *watched.inputs.tiles;
+      if (watched.layer == 0 && fed_.model().has_global_tokens()) {  // the other layers have the same tiles
+        visible_1[is_global(tiles.op) ? 1 : 0] = visible_keys(tiles.types[1]);
+      }
+      analysis(members_.needed() ? members_.labelled(watched) : watched);
     };
     fed_.encoder().forward(tape, input, options);
-    if (operators_.empty()) fail(kWhere, "this model's attention is linear: it has no probabilities to look at");
   }
 
   std::vector<RelativeTableValues> take_tables() { return std::move(tables_); }
@@ -93,43 +99,20 @@ class Collector {
     for (OperatorResults& known : operators_) {
       if (known.name == name) return known;
     }
-    return operators_.emplace_back(of, fed_.model().num_hidden_layers, reach_, most_keys_[global ? 1 : 0],
-                                   request_.exact);
+    const ResultOptions options{reach_, most_keys_[global ? 1 : 0], request_.exact, request_.jsd_distance,
+                                !members_.needed()};
+    return operators_.emplace_back(of, fed_.model().num_hidden_layers, options);
   }
 
   const FedEncoder& fed_;
   const AnalysisRequest& request_;
   TaskTokens tokens_;
+  MemberLabels members_;
   std::int64_t radius_ = 0, reach_ = 0, member_label_ = -1, etc_distance_ = 0;
   double most_keys_[2] = {2, 2};  // maximum number of keys of long and global queries
   std::vector<OperatorResults> operators_;
   std::vector<RelativeTableValues> tables_;  // first layer
 };
-
-// Tables of relative positions by name: [R, N, D] vectors, [R, N] biases.
-std::vector<TableNorms> tables_of(const FedEncoder& fed) {
-  std::vector<TableNorms> tables;
-  const EncoderConfig& model = fed.model();
-  const double unit = std::sqrt(static_cast<double>(model.head_size()));
-  for (const auto& parameter : fed.parameters().all()) {
-    if (parameter->name.find("relative") == std::string::npos || !parameter->value) continue;
-    const auto& shape = parameter->shape;
-    const bool bias = shape.size() == 2 && shape[1] == model.num_attention_heads;
-    if (!bias && shape.size() != 3) continue;
-    TableNorms table{parameter->name, shape[0], shape[1], {}};
-    const std::int64_t size = bias ? 1 : shape[2];
-    for (std::int64_t row = 0; row < shape[0] * shape[1]; ++row) {
-      double sum = 0;
-      for (std::int64_t c = 0; c < size; ++c) {
-        const double x = static_cast<double>(parameter->value.data()[row * size + c]);
-        sum += bias ? x / unit : x * x;
-      }
-      table.values.push_back(bias ? sum : std::sqrt(sum));
-    }
-    tables.push_back(std::move(table));
-  }
-  return tables;
-}
 
 }  // namespace
 
@@ -167,23 +150,31 @@ std::vector<std::vector<std::int64_t>> micro_batches_of(const std::vector<std::i
 namespace {
 
 // The description of the model itself.
-ModelAnalysis described(const FedEncoder& fed, const std::filesystem::path& folder, const AnalysisRequest& request) {
+ModelAnalysis described(const OpenedAnalysis& opened) {
+  const FedEncoder& fed = *opened.fed;
   ModelAnalysis result;
-  result.folder = folder;
+  result.folder = opened.folder;
   result.task = fed.reader()->info().task;
   result.residual = residual_text(fed.model());
   result.layers = fed.model().num_hidden_layers;
   result.heads = fed.model().num_attention_heads;
-  result.examples_asked = request.examples;
-  for (const QueryGroup group : request.groups) {
+  result.examples_asked = opened.request.examples;
+  for (const QueryGroup group : opened.request.groups) {
     result.groups.push_back(query_group_names()[static_cast<std::size_t>(group)]);
   }
   return result;
 }
 
-ModelAnalysis attention_results(const std::filesystem::path& folder, const AnalysisRequest& request) {
-  FedEncoder fed(request.data, folder, request.allow_incomplete);
-  const std::int64_t at_a_time = request.memory_limit > 0 ? fitting_tokens(fed, request) : request.micro_batch_tokens;
+FirstTokens first_tokens(const FedEncoder& fed, std::int64_t index) {
+  const std::vector<data::LoadedExample> alone{{index, index, fed.reader()->read(index)}};
+  Tape tape(Recording::off);
+  const EncoderInput input = fed.feed(tape, alone);
+  return first_tokens_of(fed.encoder(), tape, input);
+}
+
+ModelAnalysis attention_results(const OpenedAnalysis& opened) {
+  FedEncoder& fed = *opened.fed;
+  const AnalysisRequest& request = opened.request;
   fed.load(Device::cpu, ComputeType::fp32);
   const data::DatasetReader& reader = *fed.reader();
   const std::vector<std::int64_t> chosen = drawn_examples(reader.size(), request.examples, request.seed);
@@ -197,9 +188,9 @@ ModelAnalysis attention_results(const std::filesystem::path& folder, const Analy
   Collector collector(fed, request);
   // Global tokens never outnumber the long tokens.
   collector.set_lengths(most_long, fed.model().has_global_tokens() ? most_long : 0);
-  ModelAnalysis result = described(fed, folder, request);
-  Progress progress("analyze " + folder.string(), std::ssize(chosen), "examples");
-  for (const std::vector<std::int64_t>& indices : micro_batches_of(tokens, chosen, at_a_time)) {
+  ModelAnalysis result = described(opened);
+  Progress progress("analyze " + opened.folder.string(), std::ssize(chosen), "examples");
+  for (const std::vector<std::int64_t>& indices : micro_batches_of(tokens, chosen, request.micro_batch_tokens)) {
     if (StopSignal::requested()) throw Interrupted("etc analyze: stopped before the end; no file was written");
     std::vector<data::LoadedExample> batch;
     for (const std::int64_t index : indices) {
@@ -212,11 +203,16 @@ ModelAnalysis attention_results(const std::filesystem::path& folder, const Analy
   progress.finish();
   result.operators = collector.take();
   result.first_layer = collector.take_tables();
-  if (!chosen.empty()) {
-    result.first_tokens = first_tokens_of(fed, {chosen.front(), chosen.front(), reader.read(chosen.front())});
-  }
-  result.tables = tables_of(fed);
+  if (!chosen.empty()) result.first_tokens = first_tokens(fed, chosen.front());
+  result.tables = table_norms_of(fed.model(), fed.parameters());
   return result;
+}
+
+// The examples whose loss --gradients is about.
+std::vector<std::int64_t> gradient_examples(const data::DatasetReader& reader, const AnalysisRequest& request) {
+  std::vector<std::int64_t> chosen = drawn_examples(reader.size(), request.examples, request.seed);
+  chosen.resize(std::min(chosen.size(), static_cast<std::size_t>(request.gradients)));
+  return chosen;
 }
 
 }  // namespace
@@ -227,16 +223,28 @@ std::int64_t reach_of(const EncoderConfig& model, const AnalysisRequest& request
   return radius > 0 ? radius : kFullReach;
 }
 
-ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request) {
+OpenedAnalysis open_analysis(const std::filesystem::path& folder, const AnalysisRequest& request) {
+  OpenedAnalysis opened{folder, request, std::make_unique<FedEncoder>(request.data, folder, request.allow_incomplete)};
+  const FedEncoder& fed = *opened.fed;
+  if (fed.model().to_json().value("attention", std::string()) == "performer") {
+    fail(kWhere, "this model's attention is linear: it has no probabilities to look at");
+  }
+  if (request.gradients == 0) return opened;
+  const LoadedModel model = open_model(folder);
+  loss_counts(*model.model->task, *fed.reader(), gradient_examples(*fed.reader(), request), fed.where());
+  return opened;
+}
+
+ModelAnalysis analyse(OpenedAnalysis opened) {
   const StopSignal listening;
-  ModelAnalysis result = attention_results(folder, request);
-  if (request.gradients == 0) return result;
+  ModelAnalysis result = attention_results(opened);
+  if (opened.request.gradients == 0) return result;
+  const auto reader = opened.fed->reader();
+  const std::string where = opened.fed->where();
   // The model is loaded again, because the one that ran before has packed weights.
-  const LoadedModel loaded = load_model(folder);
-  const FedEncoder fed(request.data, folder, request.allow_incomplete);
-  std::vector<std::int64_t> chosen = drawn_examples(fed.reader()->size(), request.examples, request.seed);
-  chosen.resize(std::min(chosen.size(), static_cast<std::size_t>(request.gradients)));
-  result.gradients = gradient_norms_of(*loaded.model, *fed.reader(), chosen, fed.where());
+  opened.fed.reset();
+  const LoadedModel loaded = load_model(opened.folder);
+  result.gradients = gradient_norms_of(*loaded.model, *reader, gradient_examples(*reader, opened.request), where);
   return result;
 }
 

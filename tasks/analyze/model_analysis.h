@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +13,7 @@
 #include "tasks/analyze/query_groups.h"
 #include "tasks/analyze/relative_tables.h"
 #include "tasks/analyze/results.h"
+#include "tasks/train/fed_encoder.h"
 
 namespace etc::analyze {
 
@@ -21,25 +22,19 @@ struct AnalysisRequest {
   std::int64_t examples = 8192;   // maximum number, drawn by the seed
   std::uint64_t seed = 1;
   std::vector<QueryGroup> groups;
-  std::int64_t reach = 0;  // distances -reach … reach; 0: the window's radius, or 128 for full attention
-  bool exact = false;      // quantiles from kept values instead of bins
-  bool all_heads = false;  // each head is compared with all heads of the layer before
+  std::int64_t reach = 0;     // distances -reach … reach; 0: the window's radius, or 128 for full attention
+  bool exact = false;         // quantiles from kept values instead of bins
+  bool all_heads = false;     // each head is compared with all heads of the layer before
+  bool jsd_distance = false;  // also the square root of the divergence
   bool allow_incomplete = false;
   std::int64_t gradients = 0;               // gradient norms of the loss of this many first examples; 0: none
   std::int64_t micro_batch_tokens = 16384;  // long and global tokens in memory at once, fewer if memory is limited
-  std::int64_t memory_limit = 0;            // of the process, in bytes; 0: none
+  std::int64_t memory_limit = 0;            // of the process, in bytes; 0: none (memory.h keeps to it)
 };
 
 // The reach of an analysis whose longest example has `longest` long tokens: the requested one, limited to the distances that
 // exist; if none was requested, the window's radius, or 128 for full attention.
 std::int64_t reach_of(const EncoderConfig& model, const AnalysisRequest& request, std::int64_t longest);
-
-// Rows of a table of relative positions: |rel| and rel_bias by label and head.
-struct TableNorms {
-  std::string name;  // the parameter's name
-  std::int64_t rows = 0, heads = 0;
-  std::vector<double> values;  // [rows, heads]: L2 norm, or the bias in logit units (divided by sqrt(D))
-};
 
 struct ModelAnalysis {
   std::filesystem::path folder;
@@ -62,8 +57,19 @@ std::vector<std::int64_t> drawn_examples(std::int64_t size, std::int64_t count, 
 std::vector<std::vector<std::int64_t>> micro_batches_of(const std::vector<std::int64_t>& tokens,
                                                         const std::vector<std::int64_t>& chosen, std::int64_t limit);
 
-// Runs the model on the examples, in inference mode and fp32. Throws Error like encoder, task and reader, for a model with
-// linear attention, and on nan probabilities (naming layer, head and example). Interrupted after a stop signal.
-ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request);
+// A model and its data, before the weights are read.
+struct OpenedAnalysis {
+  std::filesystem::path folder;
+  AnalysisRequest request;
+  std::unique_ptr<FedEncoder> fed;
+};
+
+// Opens model and data and checks what does not need weights, so that nothing of it is noticed after hours. Throws Error like
+// encoder, task and reader, for a model with linear attention, and with request.gradients where no loss can be computed.
+OpenedAnalysis open_analysis(const std::filesystem::path& folder, const AnalysisRequest& request);
+
+// Runs the model on the examples, in inference mode and fp32, request.micro_batch_tokens at a time. Throws Error for weights
+// that cannot be read and on nan probabilities (naming layer, head and example). Interrupted after a stop signal.
+ModelAnalysis analyse(OpenedAnalysis opened);
 
 }  // namespace etc::analyze

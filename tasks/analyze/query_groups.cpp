@@ -1,6 +1,8 @@
 #include "tasks/analyze/query_groups.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <span>
 
 #include "etc_core/base/error.h"
 
@@ -8,57 +10,100 @@ namespace etc::analyze {
 
 namespace {
 
-// The meaning of a task's token types. kNone: the task has no such type.
+// The first long tokens of an example, CLS, question and SEP, if nothing but their place tells them from the others.
+enum class FirstPart { none, first_segment, to_first_sep };
+// Global tokens that copy the first long tokens, in front of those of sentences or blocks.
+enum class Copies { none, cls, first_part };
+
+// The kinds of a task's tokens by type. kNone: the task has no such type.
 constexpr std::int32_t kNone = -1;
 struct TokenTypes {
   const char* task;
-  std::int32_t question, candidate;                                                   // of long tokens
-  std::int32_t global_question, global_candidate, global_sentence, global_paragraph;  // of global tokens
   bool begins_with_cls;
+  std::int32_t question = kNone, candidate = kNone;  // of long tokens
+  std::int32_t global_question = kNone, global_candidate = kNone, global_sentence = kNone, global_paragraph = kNone;
+  FirstPart first_part = FirstPart::none;
+  Copies copies = Copies::none;
 };
 
-// Types as written by the preparations (schemas of the tasks). If global tokens have no types, all except the copies of long
-// tokens count as sentences.
+// As written by the preparations (schemas of the tasks) and fed to the encoder.
 constexpr TokenTypes kTypes[] = {
-    {"wikihop", 3, 4, 5, 6, 0, 7, false},
-    {"hotpotqa", 3, kNone, kNone, kNone, kNone, kNone, true},
-    {"squad", 0, kNone, kNone, kNone, kNone, kNone, true},
-    {"glue", 0, kNone, kNone, kNone, kNone, kNone, true},
+    {.task = "wikihop",
+     .begins_with_cls = false,
+     .question = 3,
+     .candidate = 4,
+     .global_question = 5,
+     .global_candidate = 6,
+     .global_sentence = 0,
+     .global_paragraph = 7},
+    {.task = "hotpotqa", .begins_with_cls = true, .question = 3, .copies = Copies::cls},
+    {.task = "nq", .begins_with_cls = true, .first_part = FirstPart::to_first_sep, .copies = Copies::cls},
+    {.task = "squad", .begins_with_cls = true, .first_part = FirstPart::first_segment, .copies = Copies::first_part},
+    {.task = "glue", .begins_with_cls = true, .first_part = FirstPart::first_segment, .copies = Copies::cls},
+    {.task = "pretrain", .begins_with_cls = true},
 };
 
 const TokenTypes& types_of(const std::string& task) {
-  static constexpr TokenTypes kOthers{"", kNone, kNone, kNone, kNone, kNone, kNone, true};
+  static constexpr TokenTypes kOthers{.task = "", .begins_with_cls = false};
   const auto* const own =
       std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return t.task == task; });
   return own == std::end(kTypes) ? kOthers : *own;
 }
 
-// The properties of a token that determine its groups.
+// The number of tokens of each example's first part.
+std::vector<std::int64_t> first_parts(const TaskTokens& task, const EncoderInput& input) {
+  const FirstPart of = types_of(task.task).first_part;
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(input.batch()));
+  for (std::size_t b = 0; b < sizes.size() && of != FirstPart::none; ++b) {
+    const auto tokens_of = [&](const std::vector<std::int32_t>& all) {
+      return std::span(all).subspan(static_cast<std::size_t>(input.long_offsets[b]),
+                                    static_cast<std::size_t>(input.long_offsets[b + 1] - input.long_offsets[b]));
+    };
+    if (of == FirstPart::first_segment) {
+      const auto segments = tokens_of(input.segment_ids);
+      sizes[b] = std::find_if(segments.begin(), segments.end(), [](auto id) { return id != 0; }) - segments.begin();
+    } else {
+      const auto ids = tokens_of(input.token_ids);
+      const auto sep = std::find(ids.begin(), ids.end(), task.sep_id);
+      if (sep != ids.end()) sizes[b] = sep - ids.begin() + 1;
+    }
+  }
+  return sizes;
+}
+
+// One token of a batch.
 struct Token {
-  bool first = false;  // of its example and kind
-  std::int32_t type = kNone, id = kNone;
+  std::size_t example = 0, at = 0;  // in the batch
+  std::int64_t place = 0;           // in the example
 };
 
-// One kind of tokens of a batch.
-struct Tokens {
-  const std::vector<std::int64_t>& offsets;     // [B+1]
-  const std::vector<std::int32_t>&ids, &types;  // [tokens]; types may be empty
-};
-
-template <typename IsIn>
-std::vector<std::uint8_t> bits_of(const Tokens& tokens, const std::vector<QueryGroup>& groups, const IsIn& is_in) {
-  const auto& [offsets, ids, types] = tokens;
+// kind_of: the group of a token beside `all`, or `all` if it is in no other.
+template <typename KindOf>
+std::vector<std::uint8_t> bits_of(const std::vector<std::int64_t>& offsets, const std::vector<QueryGroup>& groups,
+                                  const KindOf& kind_of) {
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(offsets.back()));
   for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
     for (std::int64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      const Token token{i == offsets[b], types.empty() ? kNone : types[at], ids[at]};
+      const QueryGroup kind = kind_of(Token{b, at, i - offsets[b]});
       for (std::size_t g = 0; g < groups.size(); ++g) {
-        if (groups[g] == QueryGroup::all || is_in(groups[g], token)) bits[at] |= static_cast<std::uint8_t>(1u << g);
+        if (groups[g] == QueryGroup::all || groups[g] == kind) bits[at] |= static_cast<std::uint8_t>(1u << g);
       }
     }
   }
   return bits;
+}
+
+// The kind whose number (a type or an id) this is; numbers that are kNone belong to no kind.
+struct NumberedKind {
+  std::int32_t number;
+  QueryGroup kind;
+};
+QueryGroup kind_of_number(std::int32_t number, std::initializer_list<NumberedKind> kinds) {
+  for (const NumberedKind& own : kinds) {
+    if (own.number != kNone && own.number == number) return own.kind;
+  }
+  return QueryGroup::all;
 }
 
 }  // namespace
@@ -86,53 +131,49 @@ std::vector<QueryGroup> chosen_groups(const std::vector<std::string>& names) {
 }
 
 TaskTokens TaskTokens::of(const data::DatasetInfo& info) {
-  TaskTokens tokens{info.task};
   const Json ids = info.preprocess_config.value("special_ids", Json::object());
-  // Only hotpotqa's paragraphs have an id of their own; in other tasks every global token except copies is a sentence.
-  if (!ids.contains("paragraph")) return tokens;
-  tokens.question_id = ids.value("question", kNone);
-  tokens.sentence_id = ids.value("sentence", kNone);
-  tokens.paragraph_id = ids.value("paragraph", kNone);
-  return tokens;
+  const auto id = [&](const char* name) { return ids.value(name, kNone); };
+  return {info.task, id("question"), id("sentence"), id("paragraph"), id("sep")};
 }
 
 std::vector<std::uint8_t> groups_of_long(const TaskTokens& task, const std::vector<QueryGroup>& groups,
                                          const EncoderInput& input) {
   const TokenTypes& types = types_of(task.task);
-  return bits_of({input.long_offsets, input.token_ids, input.segment_ids}, groups,
-                 [&](QueryGroup group, const Token& token) {
-                   const bool cls = types.begins_with_cls && token.first;
-                   if (group == QueryGroup::cls) return cls;
-                   if (group == QueryGroup::question)
-                     return types.question != kNone && token.type == types.question && !cls;
-                   return group == QueryGroup::candidate && types.candidate != kNone && token.type == types.candidate;
-                 });
+  const std::vector<std::int64_t> first = first_parts(task, input);
+  return bits_of(input.long_offsets, groups, [&](const Token& token) {
+    if (types.begins_with_cls && token.place == 0) return QueryGroup::cls;
+    if (token.place < first[token.example]) return QueryGroup::question;
+    if (input.segment_ids.empty()) return QueryGroup::all;
+    return kind_of_number(input.segment_ids[token.at],
+                          {{types.question, QueryGroup::question}, {types.candidate, QueryGroup::candidate}});
+  });
 }
 
 std::vector<std::uint8_t> groups_of_global(const TaskTokens& task, const std::vector<QueryGroup>& groups,
                                            const EncoderInput& input) {
   const TokenTypes& types = types_of(task.task);
-  const bool typed = types.global_sentence != kNone && !input.global_segment_ids.empty();
-  const bool known = typed || task.sentence_id != kNone;  // whether their kind is known
-  return bits_of({input.global_offsets, input.global_token_ids, input.global_segment_ids}, groups,
-                 [&](QueryGroup group, const Token& token) {
-                   const bool cls = types.begins_with_cls && token.first;
-                   const auto is = [&](std::int32_t type, std::int32_t id) {
-                     return typed ? type != kNone && token.type == type : id != kNone && token.id == id;
-                   };
-                   switch (group) {
-                     case QueryGroup::cls:
-                       return cls;
-                     case QueryGroup::question:
-                       return is(types.global_question, task.question_id);
-                     case QueryGroup::candidate:
-                       return is(types.global_candidate, kNone);
-                     case QueryGroup::sentence_globals:
-                       return known ? is(types.global_sentence, task.sentence_id) : !cls;
-                     default:
-                       return is(types.global_paragraph, task.paragraph_id);
-                   }
-                 });
+  const std::vector<std::int64_t> first = first_parts(task, input);
+  return bits_of(input.global_offsets, groups, [&](const Token& token) {
+    if (types.global_sentence != kNone && !input.global_segment_ids.empty()) {
+      return kind_of_number(input.global_segment_ids[token.at],
+                            {{types.global_question, QueryGroup::question},
+                             {types.global_candidate, QueryGroup::candidate},
+                             {types.global_sentence, QueryGroup::sentence_globals},
+                             {types.global_paragraph, QueryGroup::paragraph_globals}});
+    }
+    const bool cls = types.copies != Copies::none && token.place == 0;
+    if (task.sentence_id != kNone) {
+      // With fixed blocks (nq) the first global token, too, is that of a block.
+      const QueryGroup kind =
+          kind_of_number(input.global_token_ids[token.at], {{task.question_id, QueryGroup::question},
+                                                            {task.sentence_id, QueryGroup::sentence_globals},
+                                                            {task.paragraph_id, QueryGroup::paragraph_globals}});
+      return kind == QueryGroup::all && cls ? QueryGroup::cls : kind;
+    }
+    if (cls) return QueryGroup::cls;
+    const bool copied = types.copies == Copies::first_part && token.place < first[token.example];
+    return copied ? QueryGroup::question : QueryGroup::sentence_globals;
+  });
 }
 
 }  // namespace etc::analyze

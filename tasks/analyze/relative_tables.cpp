@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "etc_core/base/json.h"
 #include "sparse/labels/relative_ids.h"
 
 namespace etc::analyze {
@@ -29,7 +31,41 @@ void rows_of_ids(std::int64_t max_distance, RelativeTableValues& table) {
   }
 }
 
+// What the rows of a parameter are.
+enum class Rows { vectors, scalars, etc_biases };
+std::optional<Rows> rows_of(const std::string& parameter, const std::string& method) {
+  const std::string name = parameter.substr(parameter.rfind('/') + 1);
+  if (name == "relative_bias_table") return Rows::etc_biases;
+  if (name == "relative_emb_table" || name == "relative_value_table") return Rows::vectors;
+  if (name != "relative_table") return {};
+  return method == "t5" || method == "huang1" || method == "huang2" ? Rows::scalars : Rows::vectors;
+}
+
 }  // namespace
+
+std::vector<TableNorms> table_norms_of(const EncoderConfig& model, const ParameterSet& parameters) {
+  std::vector<TableNorms> tables;
+  const std::string method = model.to_json().value("relative_positions", std::string());
+  const double scale = 1 / std::sqrt(static_cast<double>(model.head_size()));
+  for (const auto& parameter : parameters.all()) {
+    const std::optional<Rows> kind = rows_of(parameter->name, method);
+    if (!kind || !parameter->value) continue;
+    const std::vector<std::int64_t>& shape =
+        parameter->shape;  // [R, N, D] or [R, N], without N where heads share the rows
+    const std::size_t own = *kind == Rows::vectors ? 1 : 0;  // dimensions of one row
+    const std::int64_t size = own == 1 ? shape.back() : 1;
+    TableNorms table{parameter->name, shape[0], shape.size() == own + 2 ? shape[1] : 1, {}};
+    const float* row = parameter->value.data();
+    for (std::int64_t n = 0; n < table.rows * table.heads; ++n, row += size) {
+      double squares = 0;
+      for (std::int64_t c = 0; c < size; ++c) squares += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+      const double scalar = static_cast<double>(row[0]) * (*kind == Rows::etc_biases ? scale : 1);
+      table.values.push_back(*kind == Rows::vectors ? std::sqrt(squares) : scalar);
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
 
 double RelativeTableValues::size_of(std::int64_t row, std::int64_t head) const {
   const float* const own = values.data() + (row * heads + head) * size;

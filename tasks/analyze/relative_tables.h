@@ -1,5 +1,6 @@
-// The relative tables that the first layer's attention reads, for every position method: learned vectors, factors and
-// biases, NEZHA's fixed rows, Transformer-XL's projected sinusoids (analysis 6).
+// Tables of relative positions (analysis 6): those that the first layer's attention reads, for every position method
+// (learned vectors, factors and biases, NEZHA's fixed rows, Transformer-XL's projected sinusoids), and the sizes of the
+// rows of every layer's parameters.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "etc_core/autograd/attention.h"
+#include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/parameters.h"
 
 namespace etc::analyze {
 
@@ -32,6 +35,18 @@ struct RelativeTableValues {
   // without these distances. For scalars, of their absolute values.
   double nearness() const;
 };
+
+// The rows of one parameter, by label or distance and by head.
+struct TableNorms {
+  std::string name;                  // the parameter's name
+  std::int64_t rows = 0, heads = 0;  // heads: 1 if all heads read the same rows
+  std::vector<double> values;  // [rows, heads]: the L2 norm of a vector; a factor; a bias as it is added to a logit
+};
+
+// The relative tables of all layers. ETC's biases are divided by sqrt(D), as the scores are; T5's, whose scores have no scale,
+// and Huang's factors are as they are stored. Transformer-XL has no parameter with such rows (its rows are a projection of
+// sinusoids).
+std::vector<TableNorms> table_norms_of(const EncoderConfig& model, const ParameterSet& parameters);
 
 // The parts of a watched layer's tables; none without relative positions. etc_max_distance: the maximum distance k of the
 // labels that an ETC's input lists for each pair; 0: rows follow from the tiles. On the CPU.

@@ -24,6 +24,8 @@ constexpr QuantityInfo kInfo[kQuantityCount] = {
     {"entropy_normalised", "of ln(visible keys)", "entropy divided by its largest value", Range::one},
     {"entropy_%0", "nats", "entropy within the type, renormalised", Range::log_keys},
     {"entropy_%1", "nats", "entropy within the type, renormalised", Range::log_keys},
+    {"entropy_normalised_%0", "of ln(visible keys)", "the same divided by its largest value", Range::one},
+    {"entropy_normalised_%1", "of ln(visible keys)", "the same divided by its largest value", Range::one},
     {"mass_%0", "", "probability on keys of the type", Range::one},
     {"mass_%1", "", "probability on keys of the type", Range::one},
     {"member_%1", "", "probability on keys of the type that the query belongs to, or that belong to it", Range::one},
@@ -58,6 +60,12 @@ constexpr std::pair<Quantity, QueryStatistic> kCopied[] = {
     {Quantity::own_jsd, QueryStatistic::own_jsd},
 };
 
+// An entropy as a share of that of equal probabilities; not defined where there is no choice.
+double share_of_largest(double entropy, double visible_keys) {
+  if (visible_keys <= 1 || std::isnan(entropy)) return kNan;
+  return std::min(1.0, entropy / std::log(visible_keys));
+}
+
 void add_to(std::vector<double>& sums, std::int64_t layer, const std::vector<double>& more) {
   const std::size_t first = static_cast<std::size_t>(layer) * more.size();
   for (std::size_t i = 0; i < more.size(); ++i) sums[first + i] += more[i];
@@ -69,28 +77,28 @@ const QuantityInfo& info_of(Quantity quantity) {
   return kInfo[static_cast<int>(quantity)];
 }
 
-OperatorResults::OperatorResults(const LayerStatistics& first, std::int64_t layer_count, std::int64_t distances,
-                                 double most_keys, bool exact)
+OperatorResults::OperatorResults(const LayerStatistics& first, std::int64_t layer_count, const ResultOptions& options)
     : name(first.op->name),
       layers(layer_count),
       heads(first.heads),
-      labels(first.labels),
-      reach(distances),
-      groups(first.groups) {
+      labels(options.label_mass ? first.labels : 0),
+      reach(options.reach),
+      groups(first.groups),
+      jsd_distance_(options.jsd_distance) {
   name = name.substr(0, name.find('_'));
   for (std::size_t t = 0; t < types.size(); ++t) {
     const std::string type = first.op->types[t].name;
     types[t] = type == "none" ? "" : type;
-    if (!first.label_mass[t].empty())
+    if (labels > 0 && !first.label_mass[t].empty())
       label_mass[t].resize(static_cast<std::size_t>(layers) * first.label_mass[t].size());
   }
   distance_mass.resize(static_cast<std::size_t>(layers) * first.distance_mass.size());
   distance_queries.resize(static_cast<std::size_t>(groups * (2 * reach + 1)));
   group_queries.resize(static_cast<std::size_t>(groups));
-  const double log_keys = std::log(std::max(2.0, most_keys));
+  const double log_keys = std::log(std::max(2.0, options.most_keys));
   for (const QuantityInfo& info : kInfo) {
     const double upper = info.range == Range::log_keys ? log_keys : (info.range == Range::one ? 1.0 : 0.0);
-    cells.insert(cells.end(), static_cast<std::size_t>(layers * heads * groups), Distribution(upper, exact));
+    cells.insert(cells.end(), static_cast<std::size_t>(layers * heads * groups), Distribution(upper, options.exact));
   }
 }
 
@@ -107,6 +115,7 @@ std::string OperatorResults::name_of(Quantity quantity) const {
 }
 
 bool OperatorResults::takes(Quantity quantity) const {
+  if (quantity == Quantity::jsd_distance) return jsd_distance_;
   const bool of_type = std::string_view(info_of(quantity).name).find('%') != std::string_view::npos;
   return !of_type || quantity == Quantity::distance_0 || !types[1].empty();
 }
@@ -126,16 +135,26 @@ std::int64_t OperatorResults::best_match(std::int64_t layer, std::int64_t head) 
   return best;
 }
 
-void OperatorResults::add_query(const LayerStatistics& of, std::int64_t head, std::int64_t i, std::uint8_t bits) {
+void OperatorResults::add_query(const LayerStatistics& of, const BatchQueries& from, std::int64_t head,
+                                std::int64_t i) {
+  const std::uint8_t bits = from.bits[static_cast<std::size_t>(i)];
   const auto add = [&](Quantity quantity, double value) {
     if (!takes(quantity)) return;
     for (int g = 0; g < groups; ++g) {
       if ((bits >> g & 1) != 0) cells[cell_index(quantity, of.layer, head, g)].add(value);
     }
   };
-  const double visible = of.at(head, i, QueryStatistic::visible), entropy = of.at(head, i, QueryStatistic::entropy);
+  const double visible = of.at(head, i, QueryStatistic::visible);
   for (const auto& [quantity, statistic] : kCopied) add(quantity, of.at(head, i, statistic));
-  add(Quantity::entropy_normalised, visible > 1 ? std::min(1.0, entropy / std::log(visible)) : kNan);
+  add(Quantity::entropy_normalised, share_of_largest(of.at(head, i, QueryStatistic::entropy), visible));
+  if (!types[1].empty()) {
+    const double keys = static_cast<double>(from.visible_1[static_cast<std::size_t>(i)]);
+    const auto normalised = [&](QueryStatistic entropy, double seen) {
+      return share_of_largest(of.at(head, i, entropy), seen);
+    };
+    add(Quantity::entropy_normalised_0, normalised(QueryStatistic::entropy_0, visible - keys));
+    add(Quantity::entropy_normalised_1, normalised(QueryStatistic::entropy_1, keys));
+  }
   // A difference of two sums, clamped to 0 because of rounding.
   const double member = of.at(head, i, QueryStatistic::member_1);
   add(Quantity::other_1, std::isnan(member) ? kNan : std::max(0.0, of.at(head, i, QueryStatistic::mass_1) - member));
@@ -162,11 +181,11 @@ void OperatorResults::add(const LayerStatistics& of, const BatchQueries& from) {
         fail("etc analyze", "{} attention of layer {}, head {}, example {}: expected probabilities, got nan", name,
              of.layer, head, from.numbers[static_cast<std::size_t>(b)]);
       }
-      add_query(of, head, i, from.bits[static_cast<std::size_t>(i)]);
+      add_query(of, from, head, i);
     }
   });
   for (std::size_t t = 0; t < label_mass.size(); ++t) {
-    if (!of.label_mass[t].empty()) add_to(label_mass[t], of.layer, of.label_mass[t]);
+    if (!label_mass[t].empty()) add_to(label_mass[t], of.layer, of.label_mass[t]);
   }
   add_to(distance_mass, of.layer, of.distance_mass);
   if (of.layer != 0) return;

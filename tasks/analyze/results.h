@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ enum class Quantity : int {
   entropy_normalised,
   entropy_0,
   entropy_1,
+  entropy_normalised_0,
+  entropy_normalised_1,
   mass_0,
   mass_1,
   member_1,
@@ -33,7 +36,7 @@ enum class Quantity : int {
   own_jsd,
   jsd_distance,
 };
-inline constexpr int kQuantityCount = 18;
+inline constexpr int kQuantityCount = 20;
 
 struct QuantityInfo {
   const char* name;
@@ -45,9 +48,18 @@ const QuantityInfo& info_of(Quantity quantity);
 
 // The queries of one operator in a batch.
 struct BatchQueries {
-  const std::vector<std::int64_t>& offsets;  // [B+1]
-  const std::vector<std::uint8_t>& bits;     // [queries] bits of their groups
-  const std::vector<std::int64_t>& numbers;  // [B] indices of the examples in their data, for messages
+  const std::vector<std::int64_t>& offsets;      // [B+1]
+  const std::vector<std::uint8_t>& bits;         // [queries] bits of their groups
+  const std::vector<std::int64_t>& numbers;      // [B] indices of the examples in their data, for messages
+  std::span<const std::int32_t> visible_1 = {};  // [queries] keys of set 1 that each sees; not read if there are none
+};
+
+struct ResultOptions {
+  std::int64_t reach = 0;     // sums by distance -reach … reach
+  double most_keys = 2;       // that a query may see: the upper end of the entropies' bins
+  bool exact = false;         // distributions keep values (distribution.h)
+  bool jsd_distance = false;  // also Quantity::jsd_distance
+  bool label_mass = true;     // sums by label, where there are labels
 };
 
 struct OperatorResults {
@@ -65,7 +77,7 @@ struct OperatorResults {
   std::vector<std::int64_t> distance_queries;     // queries that have the distance: [groups, 2*reach+1]
   std::vector<std::int64_t> group_queries;        // [groups]
 
-  OperatorResults(const LayerStatistics& first, std::int64_t layers, std::int64_t reach, double most_keys, bool exact);
+  OperatorResults(const LayerStatistics& first, std::int64_t layers, const ResultOptions& options);
 
   std::size_t cell_index(Quantity quantity, std::int64_t layer, std::int64_t head, int group) const;
   const Distribution& cell(Quantity quantity, std::int64_t layer, std::int64_t head, int group = 0) const {
@@ -79,7 +91,7 @@ struct OperatorResults {
   // "mass_l2g"; "" for a quantity of a key set without keys.
   std::string name_of(Quantity quantity) const;
   bool has(Quantity quantity) const;  // whether it has any value
-  // Whether values are computed: with a single attention type, its mass is 1 and its entropy equals the total.
+  // Whether values are kept: with a single attention type, its mass is 1 and its entropy equals the total.
   bool takes(Quantity quantity) const;
 
   // Adds one layer of a batch. Throws Error naming layer, head and example if probabilities are nan.
@@ -88,7 +100,9 @@ struct OperatorResults {
   void add_queries(const BatchQueries& from);
 
  private:
-  void add_query(const LayerStatistics& of, std::int64_t head, std::int64_t i, std::uint8_t bits);
+  void add_query(const LayerStatistics& of, const BatchQueries& from, std::int64_t head, std::int64_t i);
+
+  bool jsd_distance_ = false;
 };
 
 // A head's order within its layer: by median entropy.

@@ -7,13 +7,16 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/byte_size.h"
+#include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
@@ -205,22 +208,38 @@ void run_document(const AnalyzeOptions& options) {
         page.size(), options.output);
 }
 
-// Prints only how much memory each model's analysis is expected to take.
-void print_forecast(const std::vector<fs::path>& folders, const analyze::AnalysisRequest& request) {
+// The models, all checked before the first is analysed, with the memory that is expected when each one's turn comes.
+struct Opened {
+  std::vector<analyze::OpenedAnalysis> models;
+  std::vector<std::int64_t> peaks;
+};
+Opened open_all(const std::vector<fs::path>& folders, const analyze::AnalysisRequest& request) {
+  Opened opened;
+  for (const fs::path& folder : folders) opened.models.push_back(analyze::open_analysis(folder, request));
   std::int64_t held = 0;  // results of earlier models
-  for (const fs::path& folder : folders) {
-    const FedEncoder fed(request.data, folder, request.allow_incomplete);
-    const analyze::ExpectedMemory expected = analyze::expected_memory(fed, request);
-    print("{}: expected peak memory {}\n", folder.string(), byte_size_text(held + expected.peak));
+  for (analyze::OpenedAnalysis& model : opened.models) {
+    const analyze::ExpectedMemory expected = analyze::fit_memory(model, held);
+    opened.peaks.push_back(expected.peak);
     held += expected.results;
   }
+  return opened;
+}
+
+// Tells the memory before the work starts.
+void log_expected_memory(const Opened& opened) {
+  const std::int64_t peak = *std::max_element(opened.peaks.begin(), opened.peaks.end());
+  log::info("expected peak memory {}", byte_size_text(peak));
+  const std::int64_t machine = memory_capacity(Device::cpu);
+  if (machine <= 0 || peak <= machine) return;
+  log::warn("this is more than the memory of {} (with --memory-limit fewer tokens are in memory at a time)",
+            byte_size_text(machine));
 }
 
 // Options that have no effect in the chosen mode (page or numbers) are errors.
 void refuse_others(const Command& command, bool page) {
   const std::vector<std::string> of_page = {"--layers", "--top", "--part", "--input", "--vocab"};
-  const std::vector<std::string> of_numbers = {"--examples", "--seed",  "--groups",    "--base",
-                                               "--reach",    "--exact", "--all-heads", "--gradients"};
+  const std::vector<std::string> of_numbers = {"--examples", "--seed",      "--groups",       "--base",     "--reach",
+                                               "--exact",    "--all-heads", "--jsd-distance", "--gradients"};
   for (const std::string& name : command.given()) {
     const std::vector<std::string>& others = page ? of_numbers : of_page;
     if (std::find(others.begin(), others.end(), name) == others.end()) continue;
@@ -249,15 +268,71 @@ void run_analyze(const Command& command, AnalyzeOptions& options) {
   options.request.data = options.data;
   if (folders.size() > 1) check_comparison(folders);
   options.request.memory_limit = take_memory_limit(options.memory_limit, Device::cpu);
-  if (options.forecast) return print_forecast(folders, options.request);
-  check_paths(options, folders);
-  check_output(options);
+  if (!options.forecast) {
+    check_paths(options, folders);
+    check_output(options);
+  }
+  Opened opened = open_all(folders, options.request);
+  if (options.forecast) {
+    for (std::size_t n = 0; n < folders.size(); ++n) {
+      print("{}: expected peak memory {}\n", folders[n].string(), byte_size_text(opened.peaks[n]));
+    }
+    return;
+  }
+  log_expected_memory(opened);
   std::vector<analyze::ModelAnalysis> models;
-  for (const fs::path& folder : folders) models.push_back(analyze::analyse_model(folder, options.request));
+  for (analyze::OpenedAnalysis& model : opened.models) models.push_back(analyze::analyse(std::move(model)));
   write_all(models, options);
   for (const analyze::ModelAnalysis& model : models) print_table(model);
   log_peak_memory(Device::cpu);
   print("output: {}\n", options.output);
+}
+
+// Options of the page of one document.
+void add_document_options(const Command& command, AnalyzeOptions& options) {
+  command
+      .option("--document", options.document,
+              "instead: a page (HTML) of this example of the data, whom each token attends to")
+      .at_least(0);
+  command.option("--input", options.input,
+                 "for --document: a raw file of the model's task (of texts: plain text), whose record of that number "
+                 "is prepared as the model's data were");
+  command.option("--part", options.part, "for --document and --input: which example of a record that makes several")
+      .at_least(0);
+  command.option("--vocab", options.vocab, "for --document: the data's vocabulary, where the model keeps none");
+  command.option("--top", options.top, "for --document: keys of each query at most, as far as they fit into 5 MB")
+      .at_least(1)
+      .show_default();
+  command
+      .option("--layers", options.layers,
+              "for --document: those shown [all, or as many, evenly spread, as leave room for 4 keys of each query]")
+      .comma_separated();
+}
+
+// Options of the numbers.
+void add_number_options(const Command& command, AnalyzeOptions& options) {
+  command.option("--examples", options.request.examples, "most examples, drawn by the seed").at_least(1).show_default();
+  command.option("--seed", options.request.seed, "seed of the drawing").show_default();
+  command
+      .option("--groups", options.groups,
+              "query groups: all, cls, question, candidate, sentence_globals, paragraph_globals [all of them]")
+      .comma_separated();
+  command.option("--base", options.base, "of the entropies in pictures, which colours follow")
+      .one_of({"nats", "bits"})
+      .show_default();
+  command
+      .option("--reach", options.request.reach, "distances that are counted separately [the window's radius, else 128]")
+      .at_least(1);
+  command.flag("--exact", options.request.exact, "quantiles from up to 100,000 kept values, not from 512 bins");
+  command.flag("--all-heads", options.request.all_heads,
+               "also each head's divergence from all heads of the previous layer (takes N times as long)");
+  command.flag("--jsd-distance", options.request.jsd_distance,
+               "also the square root of each divergence, a distance in the mathematical sense");
+  command
+      .option("--gradients", options.request.gradients,
+              "also the norms of each layer's gradient: of the loss of so many of these examples, the first ones, as "
+              "one batch")
+      .at_least(1);
 }
 
 }  // namespace
@@ -270,55 +345,12 @@ void add_analyze_command(Program& program) {
         command.option("--compare", options->compare, "more models, side by side with the first");
         command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
         command.option("--output", options->output, "folder to write; with --document a file");
-        command.option("--examples", options->request.examples, "most examples, drawn by the seed")
-            .at_least(1)
-            .show_default();
-        command.option("--seed", options->request.seed, "seed of the drawing").show_default();
-        command
-            .option("--groups", options->groups,
-                    "query groups: all, cls, question, candidate, sentence_globals, paragraph_globals [all of them]")
-            .comma_separated();
-        command.option("--base", options->base, "of the entropies in pictures, which colours follow")
-            .one_of({"nats", "bits"})
-            .show_default();
-        command
-            .option("--reach", options->request.reach,
-                    "distances that are counted separately [the window's radius, else 128]")
-            .at_least(1);
-        command.flag("--exact", options->request.exact, "quantiles from up to 100,000 kept values, not from 512 bins");
-        command.flag("--all-heads", options->request.all_heads,
-                     "also each head's divergence from all heads of the previous layer (takes N times as long)");
+        add_number_options(command, *options);
         add_memory_option(command, options->memory_limit,
                           "choose how many tokens are in memory at a time, with the same results");
         command.flag("--forecast", options->forecast, "only print the expected memory of the analysis");
         command.flag("--overwrite", options->overwrite, "replace an earlier analysis or page");
-        command
-            .option("--document", options->document,
-                    "instead: a page (HTML) of this example of the data, whom each token attends to")
-            .at_least(0);
-        command.option(
-            "--input", options->input,
-            "for --document: a raw file of the model's task (of texts: plain text), whose record of that number "
-            "is prepared as the model's data were");
-        command
-            .option("--part", options->part, "for --document and --input: which example of a record that makes several")
-            .at_least(0);
-        command.option("--vocab", options->vocab, "for --document: the data's vocabulary, where the model keeps none");
-        command
-            .option("--top", options->top, "for --document: keys of each query at most, as far as they fit into 5 MB")
-            .at_least(1)
-            .show_default();
-        command
-            .option(
-                "--layers", options->layers,
-                "for --document: those shown [all, or as many, evenly spread, as leave room for 4 keys of each query]")
-            .comma_separated();
-        command
-            .option(
-                "--gradients", options->request.gradients,
-                "also the norms of each layer's gradient: of the loss of so many of these examples, the first ones, as "
-                "one batch")
-            .at_least(1);
+        add_document_options(command, *options);
         command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
         add_threads_option(command, options->threads);
         command.footer(kExamples);

@@ -24,7 +24,7 @@ void write_example(const std::filesystem::path& path) {
   file.write_rows("outputs/long", 1, 1, rows + 3);
   file.write_rows("outputs/layer_0/scores", 0, 2, rows);
   file.write_rows("outputs/long", 0, 1, rows);
-  file.write_rows("outputs/nothing", 0, 2, nullptr);
+  file.write_rows("outputs/nothing", 0, 2, rows);
   file.finish();
 }
 
@@ -43,6 +43,20 @@ TEST_CASE("arrays are written row by row and read back, equal calls giving equal
   const test::GoldenFile file(folder / "a.h5");
   REQUIRE(file.read<float>("outputs/long").values == std::vector<float>{1, 2, 3, 4, 5, 6});
   REQUIRE(file.read<float>("outputs/nothing").shape == std::vector<std::int64_t>{2, 0, 4});
+}
+
+TEST_CASE("integers that floats cannot hold are written exactly", "[store]") {
+  const test::TemporaryFolder folder;
+  const std::int64_t counts[] = {(std::int64_t{1} << 24) + 1, -7, (std::int64_t{1} << 53) + 1};
+  {
+    ArrayFileWriter file(folder / "a.h5");
+    file.create("counts", {3}, ArrayFileWriter::Numbers::integers);
+    file.write_rows("counts", 1, 2, counts + 1);
+    file.write_rows("counts", 0, 1, counts);
+    file.finish();
+  }
+  const test::GoldenFile file(folder / "a.h5");
+  REQUIRE(file.read<std::int64_t>("counts").values == std::vector<std::int64_t>(counts, counts + 3));
 }
 
 TEST_CASE("an array file that is not finished leaves nothing", "[store]") {

@@ -10,6 +10,7 @@
 #include "etc_core/nn/attention_analysis.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/analyze/model_analysis.h"
+#include "tasks/feed/features.h"
 #include "tasks/train/evaluate.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/train/place.h"
@@ -52,6 +53,7 @@ TEST_CASE("analyze writes numbers, tables and pictures, equal for any thread cou
   INFO(result.err);
   REQUIRE(result.code == 0);
   CHECK(has(result.out, "12 examples"));
+  CHECK(!etc::test::GoldenFile(scene.output / "analysis.h5").has("jsd_distance"));
   CHECK(has(result.out, "output: " + scene.output.string()));
   const auto files = files_below(scene.output);
   CHECK(files == std::vector<std::string>{"analysis.h5",
@@ -165,6 +167,64 @@ TEST_CASE("means of analysis.h5 are those of every example's tokens", "[analyze]
   CHECK(at("etc/mass/l2l/mean", 0) + at("etc/mass/l2g/mean", 0) == Approx(1).epsilon(1e-6));
 }
 
+// Whether long token i and global token g of an example belong to each other.
+bool belongs(const etc::data::Example& example, std::size_t i, std::int64_t g) {
+  const auto is = [&](const char* feature) { return etc::feed::numbers(example, feature)[i] == g; };
+  return is("long_sentence_ids") || is("long_paragraph_ids") || is("l2g_linked_ids");
+}
+
+TEST_CASE("mass on members is that of the data's structure, also of a model without relative labels", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  place.train({"--use-residual-attention", "--num-hidden-layers", "1", "--relative-pos-max-distance", "0"});
+  const fs::path model = place.folder / "run/best", data = place.folder / "train.h5", output = place.folder / "a";
+  const Result result = place.run(
+      {"analyze", "--model", model, "--data", data, "--output", output, "--examples", "6", "--groups", "all"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  etc::register_cpu_backend();
+  const etc::LoadedModel loaded = etc::load_model(model);
+  loaded.model->encoder->release_kernels();
+  const auto reader = etc::open_dataset({data.string()}, loaded.model->task->schema(), {});
+  double mass[2] = {0, 0}, queries[2] = {0, 0};  // of long and of global queries, head 1
+  for (const std::int64_t index : etc::analyze::drawn_examples(reader->size(), 6, 1)) {
+    const std::vector<etc::data::LoadedExample> alone = {{index, index, reader->read(index)}};
+    const etc::EncoderInput input = loaded.model->task->feed(alone, "");
+    etc::AnalysisSettings settings;
+    settings.top = input.long_tokens() + input.global_tokens();
+    etc::AttentionAnalysis analysis(settings, [&](const etc::LayerStatistics& of) {
+      const bool global = std::string(of.op->name) == "global_attention";
+      queries[global] += static_cast<double>(of.queries);
+      for (std::int64_t n = 0; n < of.queries * settings.top; ++n) {
+        const etc::sparse::TopKey& top = of.top[static_cast<std::size_t>(of.queries * settings.top + n)];
+        const std::int64_t query = n / settings.top;
+        if (top.key < 0 || top.set != 1) continue;
+        const auto i = static_cast<std::size_t>(global ? top.key : query);
+        if (belongs(alone.front().features, i, global ? query : top.key)) {
+          mass[global] += static_cast<double>(top.probability);
+        }
+      }
+    });
+    etc::ForwardOptions options;
+    options.attention_watch = std::ref(analysis);
+    etc::Tape tape(etc::Recording::off);
+    loaded.model->encoder->forward(tape, input, options);
+  }
+  const etc::test::GoldenFile file(output / "analysis.h5");
+  const auto at = [&](const std::string& name) { return file.read<double>(name + "/mean").values.at(1); };
+  const char* const types[] = {"l2g", "g2l"};
+  for (const std::size_t op : {0, 1}) {
+    const std::string type = types[op];
+    REQUIRE(mass[op] > 0);
+    CHECK(at("etc/member/" + type) == Approx(mass[op] / queries[op]).epsilon(1e-5));
+    CHECK(at("etc/other/" + type) == Approx(at("etc/mass/" + type) - at("etc/member/" + type)).epsilon(1e-4));
+    CHECK(at("etc/entropy_normalised/" + type) > 0);
+    CHECK(at("etc/entropy_normalised/" + type) <= 1);
+  }
+  // The labels that tell members from others are not the model's: there are no sums by label.
+  CHECK(!file.has("etc/label_mass"));
+}
+
 TEST_CASE("several models stand side by side, those with other heads are refused", "[analyze]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Scene scene;
@@ -185,6 +245,17 @@ TEST_CASE("several models stand side by side, those with other heads are refused
   CHECK(has(refused.err, "got 4"));
 }
 
+// The megabytes in "expected peak memory 61.3 MB".
+double megabytes(const std::string& text) {
+  const std::size_t at = text.find("expected peak memory ");
+  REQUIRE(at != std::string::npos);
+  std::istringstream words(text.substr(at + 21));
+  double number = 0;
+  std::string unit;
+  words >> number >> unit;
+  return unit.starts_with("GB") ? 1000 * number : number;
+}
+
 TEST_CASE("the memory of an analysis is told before it starts, and limited with the same results", "[analyze]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Scene scene;
@@ -193,7 +264,14 @@ TEST_CASE("the memory of an analysis is told before it starts, and limited with 
   REQUIRE(forecast.code == 0);
   CHECK(has(forecast.out, "best: expected peak memory "));
   CHECK(!fs::exists(scene.output));
-  REQUIRE(scene.analyze({"--examples", "5"}).code == 0);
+  const Result told = scene.analyze({"--examples", "5"});
+  INFO(told.err);
+  REQUIRE(told.code == 0);
+  // One line before the work; after it what the process took.
+  const std::size_t expected = told.err.find("expected peak memory "), took = told.err.rfind("peak memory ");
+  REQUIRE(expected != std::string::npos);
+  CHECK(told.err.find("expected peak memory ", expected + 1) == std::string::npos);
+  CHECK(took > told.err.find('\n', expected));
   const std::string whole = etc::read_file(scene.output / "analysis.h5");
   const Result limited = scene.analyze({"--examples", "5", "--overwrite", "--memory-limit", "2GB"});
   INFO(limited.err);
@@ -207,6 +285,39 @@ TEST_CASE("the memory of an analysis is told before it starts, and limited with 
   CHECK(etc::read_file(scene.output / "analysis.h5") == whole);
   CHECK(has(scene.run({"analyze", "--model", scene.model, "--data", scene.data}).err, "expected --output"));
   CHECK(has(scene.analyze({"--document", "0", "--forecast"}).err, "--document is one"));
+  // The results of the first model are held while the second is analysed; one line tells the largest.
+  const Result both = scene.analyze({"--overwrite", "--compare", scene.model.string(), "--forecast"});
+  const Result compared = scene.analyze({"--overwrite", "--compare", scene.model.string()});
+  INFO(both.out << compared.err);
+  REQUIRE(compared.code == 0);
+  const std::string second = both.out.substr(both.out.find('\n') + 1);
+  CHECK(megabytes(second) >= megabytes(both.out));
+  CHECK(megabytes(compared.err) == Approx(megabytes(second)).margin(2));
+}
+
+TEST_CASE("what an analysis cannot do is noticed before the first model is analysed", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const auto refused = [&](const Words& more) {
+    const Result result = scene.analyze(more);
+    CHECK(result.code != 0);
+    CHECK(!has(result.err, "expected peak memory "));  // told when all is checked
+    CHECK(!has(result.err, "examples/s"));
+    return result.err;
+  };
+  // An encoder without a task has no loss.
+  const fs::path alone = scene.folder / "alone";
+  fs::copy(scene.model, alone, fs::copy_options::recursive);
+  etc::Json config = etc::read_json_file(alone / "config.json");
+  config.erase("task");
+  etc::write_file_atomically(alone / "config.json", config.dump());
+  CHECK(has(refused({"--gradients", "2", "--compare", alone.string()}), "the model has no task"));
+  REQUIRE(scene.analyze({"--compare", alone.string(), "--examples", "3"}).code == 0);
+  // Models of other data.
+  config["task"] = {{"name", "hotpotqa"}};
+  etc::write_file_atomically(alone / "config.json", config.dump());
+  CHECK(has(refused({"--overwrite", "--compare", alone.string()}), "the model was trained for hotpotqa"));
+  CHECK(etc::read_json_file(scene.output / "summary.json").at("models").size() == 2);
 }
 
 TEST_CASE("gradient norms by layer are written and drawn where asked for, by model in a comparison", "[analyze]") {
@@ -242,8 +353,9 @@ TEST_CASE("gradient norms by layer are written and drawn where asked for, by mod
 TEST_CASE("distances of global keys and what lies outside are told by query group, with extremes", "[analyze]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Scene scene;
-  REQUIRE(scene.analyze({"--examples", "7"}).code == 0);
+  REQUIRE(scene.analyze({"--examples", "7", "--jsd-distance"}).code == 0);
   const etc::test::GoldenFile file(scene.output / "analysis.h5");
+  CHECK(file.has("jsd_distance/long/mean"));
   const auto values = [&](const std::string& name) { return file.read<double>(name).values; };
   // [layers, heads, groups]; groups: all, cls, question, candidate, sentence_globals, paragraph_globals.
   const auto count = values("etc/distance/g2g/count"), mean = values("etc/distance/g2g/mean");
@@ -272,17 +384,6 @@ TEST_CASE("distances of global keys and what lies outside are told by query grou
   for (std::size_t i = 0; i < carry.size(); ++i) {
     if (!std::isnan(carry[i])) CHECK(most[i] >= carry[i]);
   }
-}
-
-// The megabytes in "expected peak memory 61.3 MB".
-double megabytes(const std::string& text) {
-  const std::size_t at = text.find("expected peak memory ");
-  REQUIRE(at != std::string::npos);
-  std::istringstream words(text.substr(at + 21));
-  double number = 0;
-  std::string unit;
-  words >> number >> unit;
-  return unit.starts_with("GB") ? 1000 * number : number;
 }
 
 // Compares the forecast of memory with the peak memory of the process. The memory of the program itself, of library

@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "sparse/etc_attention.h"
 #include "sparse/self_attention.h"
 #include "tasks/analyze/model_analysis.h"
 #include "tasks/analyze/violins.h"
+#include "tasks/analyze/visible_keys.h"
+#include "tasks/nq/prepare_config.h"
 #include "tests/reference/analysis.h"
 #include "tests/support/catch.h"
 
@@ -118,7 +121,7 @@ TEST_CASE("queries without visible keys are skipped and counted, nan is an error
   const std::vector<std::uint8_t> bits{1, 1, 1, 1};
   const BatchQueries from{offsets, bits, numbers};
   const LayerStatistics good = layer_of({0.5, std::nan(""), 0.25, 1}, {4, 0, 4, 4});
-  OperatorResults results(good, 1, 1, 4, false);
+  OperatorResults results(good, 1, {.reach = 1, .most_keys = 4});
   results.add_queries(from);
   results.add(good, from);
   CHECK(results.queries == 4);
@@ -143,10 +146,13 @@ TEST_CASE("one-hot shares, roots of divergences and mean distances are those of 
   set(sparse::QueryStatistic::largest, {0.991, 0.99, 0.5, 1});  // one-hot: above 0.99
   set(sparse::QueryStatistic::jsd, {0.25, 0.04, 0, 1});
   set(sparse::QueryStatistic::distance_0, {1, 2, 3, 6});
-  OperatorResults results(layer, 1, 1, 4, false);
+  OperatorResults results(layer, 1, {.reach = 1, .most_keys = 4, .jsd_distance = true});
   results.add(layer, {offsets, bits, numbers});
   CHECK(results.cell(Quantity::one_hot, 0, 0).mean() == Approx(0.5));
   CHECK(results.cell(Quantity::jsd_distance, 0, 0).mean() == Approx((0.5 + 0.2 + 0 + 1) / 4));
+  OperatorResults without(layer, 1, {.reach = 1, .most_keys = 4});
+  without.add(layer, {offsets, bits, numbers});
+  CHECK((without.has(Quantity::jsd) && !without.has(Quantity::jsd_distance)));
   CHECK(results.cell(Quantity::distance_0, 0, 0).mean() == Approx(3));
   CHECK(results.cell(Quantity::distance_0, 0, 0).largest() == Approx(6));
 }
@@ -171,6 +177,108 @@ TEST_CASE("query groups go by types and ids of the task's data, unknown ones are
   CHECK(chosen_groups({}).size() == query_group_names().size());
   CHECK_THROWS_WITH(chosen_groups({"all", "titles"}),
                     Contains("candidate, sentence_globals") && Contains("got titles"));
+}
+
+TEST_CASE("the entropy within a type is normalised by the keys of the type that the query sees", "[analyze]") {
+  const std::vector<std::int64_t> offsets{0, 4}, numbers{0};
+  const std::vector<std::uint8_t> bits{1, 1, 1, 1};
+  LayerStatistics layer = layer_of({0.5, 0.5, 0.5, 0.5}, {5, 6, 4, 3});
+  layer.op = &sparse::kLongAttention;
+  const auto set = [&](sparse::QueryStatistic what, const std::vector<double>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      layer.of_queries[i * sparse::kQueryStatistics + static_cast<std::size_t>(what)] = values[i];
+    }
+  };
+  set(sparse::QueryStatistic::entropy_0, {std::log(3.0), 0.5, 0, std::log(2.0) + 1e-7});
+  set(sparse::QueryStatistic::entropy_1, {0.25, std::nan(""), 0.5, 0});
+  const std::vector<std::int32_t> visible_1{2, 2, 3, 1};  // and 3, 4, 1, 2 of the other type
+  OperatorResults results(layer, 1, {.reach = 1, .most_keys = 6});
+  results.add(layer, {offsets, bits, numbers, visible_1});
+  const Distribution& first = results.cell(Quantity::entropy_normalised_0, 0, 0);
+  CHECK(first.mean() == Approx((1 + 0.5 / std::log(4.0) + 1) / 3));
+  CHECK((first.largest() == 1 && first.skipped() == 1));  // no choice with one key
+  // A type without mass has no entropy.
+  const Distribution& second = results.cell(Quantity::entropy_normalised_1, 0, 0);
+  CHECK(second.mean() == Approx((0.25 / std::log(2.0) + 0.5 / std::log(3.0)) / 2));
+  CHECK(second.skipped() == 2);
+  CHECK(results.name_of(Quantity::entropy_normalised_1) == "entropy_normalised_l2g");
+}
+
+TEST_CASE("the keys that each query sees are counted by type", "[analyze]") {
+  constexpr std::uint8_t kNo = sparse::kMasked;
+  const std::vector<std::int64_t> longs{0, 18, 20}, globals{0, 2, 3};
+  std::vector<std::uint8_t> l2g(18 * 2 + 2, 0);
+  l2g[1] = l2g[4] = l2g[5] = l2g[35] = l2g[36] = kNo;
+  sparse::LabelTensors labels;
+  labels.examples = 2;
+  labels.long_offsets = longs.data();
+  labels.global_offsets = globals.data();
+  labels.radius = 1;
+  labels.l2g = l2g.data();
+  const sparse::AttentionTiles of_long = sparse::build_long_tiles(labels),
+                               of_global = sparse::build_global_tiles(labels);
+  std::vector<std::int32_t> window(20, 3), seen(18, 2);
+  window[0] = window[17] = window[18] = window[19] = 2;
+  seen[0] = seen[17] = 1;
+  seen[2] = 0;
+  seen.insert(seen.end(), {0, 1});
+  CHECK(visible_keys(of_long.types[0]) == window);
+  CHECK(visible_keys(of_long.types[1]) == seen);
+  CHECK(visible_keys(of_global.types[0]) == std::vector<std::int32_t>{2, 2, 1});
+  CHECK(visible_keys(of_global.types[1]) == std::vector<std::int32_t>{18, 18, 2});
+}
+
+// The bits of the groups that are not `all`: 1 cls, 2 question, 4 candidate, 8 sentence, 16 paragraph.
+using Bits = std::vector<std::uint8_t>;
+struct GroupBits {
+  Bits of_long, of_global;
+};
+GroupBits bits_of(const TaskTokens& task, const EncoderInput& input) {
+  const auto groups = chosen_groups({"cls", "question", "candidate", "sentence_globals", "paragraph_globals"});
+  return {groups_of_long(task, groups, input), groups_of_global(task, groups, input)};
+}
+
+TEST_CASE("query groups of nq go by the ids that its data name, with candidates and with fixed blocks", "[analyze]") {
+  data::DatasetInfo info;
+  info.task = "nq";
+  nq::SpecialIds special;
+  special.cls = 101;
+  special.sep = 102;
+  info.preprocess_config = {{"special_ids", nq::json_of(special)}};
+  const TaskTokens nq = TaskTokens::of(info);
+  // CLS, a question of two pieces, SEP, two candidates, SEP; a longer question without text.
+  EncoderInput input;
+  input.long_offsets = {0, 8, 13};
+  input.global_offsets = {0, 7, 11};
+  input.token_ids = {101, 7, 8, 102, 20, 21, 22, 102, 101, 7, 8, 9, 102};
+  const std::int32_t q = special.question, s = special.sentence;
+  input.global_token_ids = {101, q, q, q, s, s, 0, 101, q, q, q};
+  const GroupBits bits = bits_of(nq, input);
+  CHECK(bits.of_long == Bits{1, 2, 2, 2, 0, 0, 0, 0, 1, 2, 2, 2, 2});
+  CHECK(bits.of_global == Bits{1, 2, 2, 2, 8, 8, 0, 1, 2, 2, 2});
+  input.global_offsets = {0, 2, 4};
+  input.global_token_ids = {s, s, s, s};
+  CHECK(bits_of(nq, input).of_global == Bits{8, 8, 8, 8});
+}
+
+TEST_CASE("global tokens that copy long ones are no sentences: squad's question, the CLS of glue", "[analyze]") {
+  EncoderInput input;
+  input.long_offsets = {0, 6, 10};
+  input.global_offsets = {0, 5, 8};
+  input.token_ids = {101, 7, 102, 9, 9, 102, 101, 102, 9, 102};
+  input.segment_ids = {0, 0, 0, 1, 1, 1, 0, 0, 1, 1};
+  input.global_token_ids = {101, 7, 102, 1, 1, 101, 102, 1};
+  const GroupBits squad = bits_of(TaskTokens{"squad"}, input);
+  CHECK(squad.of_long == Bits{1, 2, 2, 0, 0, 0, 1, 2, 0, 0});
+  CHECK(squad.of_global == Bits{1, 2, 2, 8, 8, 1, 2, 8});
+  CHECK(bits_of(TaskTokens{"glue"}, input).of_global == Bits{1, 8, 8, 8, 8, 1, 8, 8});
+  // The text of pre-training begins with CLS, but its first global token is a sentence; pages of openkp have no CLS.
+  const GroupBits pretrain = bits_of(TaskTokens{"pretrain"}, input);
+  CHECK(pretrain.of_long == Bits{1, 0, 0, 0, 0, 0, 1, 0, 0, 0});
+  CHECK(pretrain.of_global == Bits(8, 8));
+  const GroupBits openkp = bits_of(TaskTokens{"openkp"}, input);
+  CHECK(openkp.of_long == Bits(10, 0));
+  CHECK(openkp.of_global == Bits(8, 8));
 }
 
 TEST_CASE("examples are drawn by the seed without repeats, all of them where there are no more", "[analyze]") {

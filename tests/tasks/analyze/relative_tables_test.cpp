@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
+#include "etc_core/nn/attention_analysis.h"
 #include "etc_core/nn/position_tables.h"
 #include "sparse/labels/distance_maps.h"
+#include "tasks/analyze/first_tokens.h"
 #include "tasks/analyze/heat_map.h"
 #include "tests/core/nn/small_dense.h"
 #include "tests/support/catch.h"
@@ -19,6 +22,7 @@ using Method = PositionConfig::Method;
 
 struct Watched {
   std::vector<RelativeTableValues> tables;
+  std::vector<TableNorms> norms;
   std::map<std::string, std::vector<float>> parameters;
 
   // The parameter whose name ends with `end`; encoders prepend their own name.
@@ -29,8 +33,14 @@ struct Watched {
   }
 };
 
-Watched tables_with(Method method, PositionConfig::Sharing sharing = PositionConfig::Sharing::layer_head) {
+// Two heads of 12 components, or as many heads as components.
+Watched tables_with(Method method, PositionConfig::Sharing sharing = PositionConfig::Sharing::layer_head,
+                    std::optional<std::int64_t> heads_and_components = {}) {
   DenseConfig config = test::small_dense();
+  if (heads_and_components) {
+    config.num_attention_heads = *heads_and_components;
+    config.att_size_per_head = heads_and_components;
+  }
   config.max_absolute_position_embeddings = 0;
   config.relative_positions = method;
   config.relative_clip = 3;
@@ -40,7 +50,10 @@ Watched tables_with(Method method, PositionConfig::Sharing sharing = PositionCon
   test::SmallDense model(config);
   Watched found;
   for (const auto& parameter : model.parameters.all()) {
-    const float* const values = parameter->value.data();
+    float* const values = parameter->value.data();
+    if (parameter->name.ends_with("relative_bias_table")) {  // starts with zeros
+      for (std::int64_t i = 0; i < parameter->size(); ++i) values[i] = 0.5f - 0.25f * static_cast<float>(i % 5);
+    }
     found.parameters[parameter->name] = {values, values + parameter->size()};
   }
   ForwardOptions options;
@@ -49,6 +62,7 @@ Watched tables_with(Method method, PositionConfig::Sharing sharing = PositionCon
   };
   Tape tape(Recording::off);
   model.encoder.forward(tape, test::sequences({9}), options);
+  found.norms = table_norms_of(config, model.parameters);
   return found;
 }
 
@@ -108,6 +122,104 @@ TEST_CASE("rows that no parameter holds are shown as attention reads them", "[an
   const auto own = etc.parameter("layer_0/attention/self/relative_bias_table");
   for (std::size_t i = 0; i < own.size(); ++i) {
     CHECK(etc.tables.back().values.at(i) == Approx(own[i] / std::sqrt(12.0f)));
+  }
+}
+
+// What the norms of a table's rows must be: of vectors, or the scalars with a factor.
+std::vector<double> norms_of(const std::vector<float>& values, std::size_t size) {
+  std::vector<double> norms;
+  for (std::size_t at = 0; at < values.size(); at += size) {
+    double squares = 0;
+    for (std::size_t c = at; c < at + size; ++c) squares += std::pow(static_cast<double>(values[c]), 2);
+    norms.push_back(std::sqrt(squares));
+  }
+  return norms;
+}
+std::vector<double> times(const std::vector<float>& values, double factor) {
+  std::vector<double> products;
+  for (const float value : values) products.push_back(static_cast<double>(value) * factor);
+  return products;
+}
+
+// The parameter's rows as they are written to tables/.
+void check_norms(const Watched& watched, const std::string& end, std::int64_t heads,
+                 const std::vector<double>& values) {
+  CAPTURE(end);
+  const auto found = std::ranges::find_if(watched.norms, [&](const auto& table) { return table.name.ends_with(end); });
+  REQUIRE(found != watched.norms.end());
+  CHECK(found->heads == heads);
+  REQUIRE(found->values.size() == values.size());
+  CHECK(found->rows * found->heads == std::ssize(values));
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(found->values[i] == Approx(values[i]).margin(1e-12));
+}
+
+TEST_CASE("only ETC's relative biases are divided by the square root of the head size, in every layer", "[analyze]") {
+  const auto table = [](const Watched& watched) { return watched.parameter("relative_table"); };
+  for (const Method method : {Method::t5, Method::huang1, Method::huang2}) {
+    const Watched watched = tables_with(method);
+    check_norms(watched, "relative_table", 2, times(table(watched), 1));
+  }
+  CHECK(tables_with(Method::t5).norms.size() == 1);  // one for all layers
+  const Watched etc = tables_with(Method::etc);
+  CHECK(etc.norms.size() == 2 * 3);
+  check_norms(etc, kFirst, 2, norms_of(etc.parameter(kFirst), 12));
+  const std::string biases = "layer_0/attention/self/relative_bias_table";
+  check_norms(etc, biases, 2, times(etc.parameter(biases), 1 / std::sqrt(12.0)));
+  const Watched values = tables_with(Method::shaw_values);
+  const std::string second = "layer_2/attention/self/relative_value_table";
+  check_norms(values, second, 2, norms_of(values.parameter(second), 12));
+}
+
+TEST_CASE("relative tables that all heads share have one column, also where heads have as many components",
+          "[analyze]") {
+  const auto layer = PositionConfig::Sharing::layer;
+  for (const Method method : {Method::shaw, Method::huang3, Method::huang4}) {
+    const Watched watched = tables_with(method, layer, 4);
+    check_norms(watched, kFirst, 1, norms_of(watched.parameter(kFirst), 4));
+  }
+  for (const Method method : {Method::huang1, Method::huang2}) {
+    const Watched watched = tables_with(method, layer);
+    check_norms(watched, kFirst, 1, times(watched.parameter(kFirst), 1));
+  }
+  const Watched etc = tables_with(Method::etc, layer);
+  const std::string biases = "layer_1/attention/self/relative_bias_table";
+  check_norms(etc, biases, 1, times(etc.parameter(biases), 1 / std::sqrt(12.0)));
+  // Transformer-XL's v, one vector for each head, and its projection are no rows by distance.
+  CHECK(tables_with(Method::transformer_xl, layer, 4).norms.empty());
+}
+
+TEST_CASE("probabilities between the first tokens are those of the first layer, however many keys there are",
+          "[analyze]") {
+  DenseConfig config = test::small_dense();
+  config.max_absolute_position_embeddings = 0;
+  test::SmallDense model(config);
+  for (const std::int64_t length : {7, 620}) {
+    CAPTURE(length);
+    const EncoderInput input = test::sequences({length});
+    Tape tape(Recording::off);
+    const FirstTokens first = first_tokens_of(model.encoder, tape, input);
+    const std::int64_t n = std::min(length, kFirstTokens);
+    CHECK(first.op == "self");
+    REQUIRE(first.tokens == n);
+    // The same from all keys of all queries.
+    AnalysisSettings settings;
+    settings.top = length;
+    std::vector<double> expected(static_cast<std::size_t>(n * n));
+    AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
+      for (std::int64_t at = 0; at < std::ssize(of.top) && of.layer == 0; ++at) {
+        const std::int64_t query = at / length % of.queries;
+        const sparse::TopKey& key = of.top[static_cast<std::size_t>(at)];
+        if (query >= n || key.key >= n) continue;
+        expected[static_cast<std::size_t>(query * n + key.key)] +=
+            static_cast<double>(key.probability) / static_cast<double>(of.heads);
+      }
+    });
+    ForwardOptions options;
+    options.attention_watch = std::ref(analysis);
+    model.encoder.forward(tape, input, options);
+    REQUIRE(first.attention.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(first.attention[i] == Approx(expected[i]).epsilon(1e-9));
+    CHECK(*std::min_element(expected.begin(), expected.end()) > 0);
   }
 }
 
