@@ -182,6 +182,8 @@ struct TaskKind {
   // Whether examples continue those before them in the data set (Task::begins_text): training then uses as many streams
   // as a batch has examples (LoaderOptions::streams).
   bool texts_go_on = false;
+  // Keys of section `training` whose defaults differ for this task, the published fine-tuning settings.
+  Json training = Json::object();
 };
 
 }  // namespace etc

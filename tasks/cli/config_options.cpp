@@ -17,9 +17,20 @@ std::string default_text(const Field& key) {
   return preset.empty() ? "" : fmt::format(" [{}]", preset);
 }
 
+// "; hotpotqa: [5e-05], …": for a key of section training, the tasks with another default.
+std::string training_presets(const ConfigKey& key) {
+  std::string text;
+  if (key.section != "training") return text;
+  for (const TaskEntry& entry : task_entries()) {
+    const auto own = entry.task.training.find(key.field.name);
+    if (own != entry.task.training.end()) text += fmt::format("; {}: [{}]", entry.name, json_line(*own));
+  }
+  return text;
+}
+
 // The key's description and default; if kinds of encoders differ, one for each.
 std::string help_text(const ConfigKey& key) {
-  std::string text = described(key.field) + default_text(key.field);
+  std::string text = described(key.field) + default_text(key.field) + training_presets(key);
   if (key.kinds.size() == 1) return fmt::format("{}; {} only", text, key.kinds.front().kind);
   for (const KeyOfKind& other : key.kinds) {
     const bool help = other.field.help != key.field.help;

@@ -1,7 +1,5 @@
 #include "tasks/pretrain/batch.h"
 
-#include <limits>
-
 #include "etc_core/base/crc32c.h"
 #include "tasks/feed/features.h"
 
@@ -16,7 +14,7 @@ Masks drawn(const data::LoadedExample& loaded, const Options& options, const Pie
   const data::Example& example = loaded.features;
   MaskRules rules;
   rules.masked_lm_prob = options.masked_lm_prob;
-  rules.max_predictions = options.cpc() ? std::numeric_limits<std::int64_t>::max() : options.max_predictions;
+  if (!options.cpc()) rules.max_predictions = options.max_predictions.value_or(kNoLimit);
   rules.whole_words = options.whole_words;
   rules.cpc_sentence_prob = options.cpc_sentence_prob;
   rules.mask_id = pieces.mask_id;

@@ -1,5 +1,6 @@
 #include "tasks/pretrain/example_maker.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -24,7 +25,7 @@ std::uint8_t kind_of(const data::Tokenizer& tokenizer, std::int32_t id) {
 MaskRules rules_of(const PrepareConfig& config, const MaskVocabulary& pieces) {
   MaskRules rules;
   rules.masked_lm_prob = config.masked_lm_prob;
-  rules.max_predictions = *config.max_predictions_per_seq;
+  if (config.objective != Objective::mlm_cpc) rules.max_predictions = *config.max_predictions_per_seq;
   rules.whole_words = config.whole_word_mask.get<bool>();
   rules.cpc_sentence_prob = config.cpc_sentence_prob;
   rules.mask_id = pieces.mask;
@@ -126,6 +127,8 @@ void ExampleMaker::make(const Instance& instance, const TokenStore& store, TextI
     CounterDraws draws(
         draws_key(seed_for(config_.random_seed, DrawnFor::masks), text, static_cast<std::uint64_t>(instance.number)));
     masks = draw_masks({ids, kinds, sentence_lengths}, rules_, draws);
+    // Training draws the masks of examples that have none. Here no group was small enough, which must stay so.
+    if (masks.positions.empty() && masks.cpc_sentences.empty()) std::fill(kinds.begin(), kinds.end(), kSpecial);
   }
   place.id_ = fmt::format("{}.{}.{}", instance.copy, instance.document, instance.number);
   place.record_ = instance.document;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,10 +15,12 @@
 
 namespace etc::pretrain {
 
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
 struct MaskRules {
   double masked_lm_prob = 0.15;
-  std::int64_t max_predictions = 20;  // maximum number of positions
-  bool whole_words = false;           // either all or none of a word's pieces are predicted
+  std::int64_t max_predictions = kNoLimit;  // maximum number of positions; CPC has no such limit (2.3)
+  bool whole_words = false;                 // either all or none of a word's pieces are predicted
   double cpc_sentence_prob = 0.15;
   std::int64_t mask_id = 0;     // of [MASK]
   std::int64_t vocab_size = 0;  // a random piece is any of 0 … vocab_size−1, including special ones

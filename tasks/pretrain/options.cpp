@@ -33,10 +33,10 @@ const FieldList<Options>& fields() {
        {.above = 0, .most = 1}},
       {"max_predictions_per_seq",
        &Options::max_predictions,
-       "most masked pieces of an example, where masks are drawn while training; mlm_cpc has no such limit",
+       "most masked pieces of an example, where masks are drawn while training; null: no limit, as mlm_cpc always",
        {.least = 1, .most = kMost}},
-      {"whole_word_mask", &Options::whole_words,
-       "mask all pieces of a word or none, where masks are drawn while training"},
+      {"whole_word_mask", &Options::whole_word_mask,
+       "mask all pieces of a word or none, where masks are drawn while training; null: not for mlm_nsp"},
       {"cpc_sentence_prob",
        &Options::cpc_sentence_prob,
        "mlm_cpc: share of the sentences that is hidden, where masks are drawn while training",
@@ -44,6 +44,12 @@ const FieldList<Options>& fields() {
       {"masking_seed", &Options::masking_seed, "seed of the masks that are drawn while training"},
   };
   return kFields;
+}
+
+Options read_options(const Json& section) {
+  Options options = fields().read(section, "config", "task.");
+  options.whole_words = masks_whole_words(options.whole_word_mask, options.objective, "config", "task.whole_word_mask");
+  return options;
 }
 
 }  // namespace etc::pretrain

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
 #include "tasks/pretrain/loss.h"
 #include "tasks/pretrain/objective.h"
 
@@ -24,10 +26,11 @@ struct Options {
 
   // For masks that are drawn while training.
   double masked_lm_prob = 0.15;
-  std::int64_t max_predictions = 20;
-  bool whole_words = false;
+  std::optional<std::int64_t> max_predictions;  // without a value: no limit, as in the preparation by default
+  Json whole_word_mask;                         // true, false, or null: the objective's default
   double cpc_sentence_prob = 0.15;
   std::uint64_t masking_seed = 12345;
+  bool whole_words = false;  // whole_word_mask, resolved by read_options()
 
   bool nsp() const { return objective == Objective::mlm_nsp && use_nsp; }
   bool cpc() const { return objective == Objective::mlm_cpc; }
@@ -40,5 +43,8 @@ struct Options {
 
 // The keys of section `task`, each with its help and its range.
 const FieldList<Options>& fields();
+
+// Reads the section. Throws UsageError "config: task.<key>: …".
+Options read_options(const Json& section);
 
 }  // namespace etc::pretrain

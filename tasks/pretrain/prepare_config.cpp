@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "etc_core/base/error.h"
+#include "tasks/pretrain/masking.h"
+#include "tasks/pretrain/options.h"
 #include "tasks/text/settings.h"
 
 namespace etc::pretrain {
@@ -21,7 +24,8 @@ void resolve(PrepareConfig& config) {
   set(config.max_predictions_per_seq, std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(share))));
   set(config.dupe_factor, config.dynamic_masking && !pairs ? 1 : kCopies);
   set(config.min_document_sentences, cpc ? kCpcSentences : 0);
-  if (config.whole_word_mask.is_null()) config.whole_word_mask = !pairs;
+  config.whole_word_mask =
+      masks_whole_words(config.whole_word_mask, config.objective, "etc prepare", "whole_word_mask");
 }
 
 }  // namespace
@@ -42,7 +46,8 @@ const FieldList<PrepareConfig>& prepare_settings() {
        {.least = kLeastLength, .most = kMost}},
       {"max_predictions_per_seq",
        &Config::max_predictions_per_seq,
-       "most masked pieces of an instance; null: max_seq_length · masked_lm_prob, rounded up",
+       "most masked pieces of an instance; null: max_seq_length · masked_lm_prob, rounded up; mlm_cpc has no such "
+       "limit",
        {.least = 1, .most = kMost}},
       {"masked_lm_prob", &Config::masked_lm_prob, "share of the pieces to mask", {.above = 0, .most = 1}},
       {"short_seq_prob",
@@ -88,12 +93,28 @@ const FieldList<PrepareConfig>& prepare_settings() {
 
 PrepareConfig read_prepare_config(const Json& settings) {
   PrepareConfig config = prepare_settings().read(settings, "etc prepare");
-  if (!config.whole_word_mask.is_null() && !config.whole_word_mask.is_boolean()) {
-    fail_usage("etc prepare", "whole_word_mask: expected true, false or null, got {}",
-               json_line(config.whole_word_mask));
-  }
   resolve(config);
   return config;
+}
+
+bool limits_predictions(const PrepareConfig& config) {
+  return *config.max_predictions_per_seq < number_to_mask(*config.max_seq_length, config.masked_lm_prob, kNoLimit);
+}
+
+std::string mask_options(const PrepareConfig& config) {
+  if (!config.dynamic_masking) return "";
+  const Options usual = read_options({{"objective", prepare_settings().to_json(config).at("objective")}});
+  const bool cpc = config.objective == Objective::mlm_cpc;
+  std::vector<std::string> options;
+  if (config.masked_lm_prob != usual.masked_lm_prob)
+    options.push_back(fmt::format("--masked-lm-prob {}", config.masked_lm_prob));
+  if (!cpc && limits_predictions(config))
+    options.push_back(fmt::format("--max-predictions-per-seq {}", *config.max_predictions_per_seq));
+  if (config.whole_word_mask != Json(usual.whole_words))
+    options.push_back(fmt::format("--whole-word-mask {}", config.whole_word_mask.get<bool>()));
+  if (cpc && config.cpc_sentence_prob != usual.cpc_sentence_prob)
+    options.push_back(fmt::format("--cpc-sentence-prob {}", config.cpc_sentence_prob));
+  return fmt::format("{}", fmt::join(options, " "));
 }
 
 }  // namespace etc::pretrain

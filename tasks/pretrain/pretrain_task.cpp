@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
+#include "tasks/pretrain/compared_sentences.h"
 #include "tasks/pretrain/feed.h"
 #include "tasks/pretrain/head.h"
 #include "tasks/pretrain/predictions.h"
@@ -13,6 +14,7 @@
 #include "tasks/pretrain/special_pieces.h"
 #include "tasks/span/loss.h"
 #include "tasks/span/pieces.h"
+#include "tasks/whole_batch.h"
 
 namespace etc::pretrain {
 
@@ -24,10 +26,10 @@ double sum_of(const std::vector<double>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), 0.0);
 }
 
-class PretrainTask final : public Task {
+class PretrainTask final : public Task, public ComparesBatch {
  public:
   PretrainTask(const Json& section, const EncoderConfig& model)
-      : model_(model), options_(fields().read(section, "config", "task.")), pieces_{0, model.vocab_size} {
+      : model_(model), options_(read_options(section)), pieces_{0, model.vocab_size} {
     if (options_.cpc()) feed::require_global_tokens(model, "task.objective: mlm_cpc");
   }
 
@@ -74,9 +76,39 @@ class PretrainTask final : public Task {
     double loss = span::piece_loss(tape, outputs.at(kTransformed), head_->vocabulary(), batch.labels,
                                    options_.mlm_weight() / (counts[0] + kDenominatorMargin));
     if (options_.nsp() && counts[1] > 0) loss += next_sentence_loss(tape, examples, outputs, 1 / counts[1]);
-    if (options_.cpc() && counts[1] > 0) loss += hidden_loss(tape, outputs, options_.w_cpc / counts[1]);
+    if (options_.cpc() && counts[1] > 0) {
+      loss += compared_ ? share_of_hidden_loss(tape, examples, outputs)
+                        : hidden_loss(tape, outputs, options_.w_cpc / counts[1]);
+    }
     return loss;
   }
+
+  bool compares() const override { return options_.cpc(); }
+
+  std::vector<float> compared_rows(const HeadOutput& outputs) const override {
+    const Tensor &predicted = outputs.at(kPredicted).value(), &target = outputs.at(kTarget).value();
+    std::vector<float> rows;  // [m, 2·H]: c, t
+    for (std::int64_t i = 0; i < predicted.rows(); ++i) {
+      for (const Tensor* part : {&predicted, &target}) {
+        const float* const row = part->data() + i * part->cols();
+        rows.insert(rows.end(), row, row + part->cols());
+      }
+    }
+    return rows;
+  }
+
+  void compare_with(const BatchRows& rows, std::span<const double> counts) override {
+    compared_.reset();
+    if (counts[1] > 0) compared_ = compared(rows, options_, model_->hidden_size, options_.w_cpc / counts[1]);
+  }
+
+  void compare_micro_batches() override { compared_.reset(); }
+
+  std::int64_t rows_of(const data::LoadedExample& example) const override {
+    return std::ssize(masks_of(example, options_, pieces_).cpc_sentences);
+  }
+
+  std::int64_t bytes_of_comparing(std::int64_t rows) const override { return hidden_bytes(rows, model_->hidden_size); }
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
     return std::make_unique<PretrainPredictions>(request, predictor());
@@ -121,11 +153,27 @@ class PretrainTask final : public Task {
     return scale * sum_of(cpc_loss(args).losses);
   }
 
+  // The share of this micro-batch's sentences in the loss of the whole batch.
+  double share_of_hidden_loss(Tape& tape, Examples examples, HeadOutput& outputs) const {
+    Var &predicted = outputs.at(kPredicted), &target = outputs.at(kTarget);
+    const std::int64_t first = compared_->first_row.at(examples.front().sample_ordinal);
+    const std::int64_t begin = first * predicted.value().cols(), count = predicted.value().size();
+    if (tape.recording()) {
+      std::copy_n(compared_->dpredicted.data() + begin, count, predicted.grad().data());
+      if (!options_.cpc_stop_target_gradient) {
+        std::copy_n(compared_->dtarget.data() + begin, count, target.grad().data());
+      }
+    }
+    const auto losses = std::span(compared_->losses).subspan(first, predicted.value().rows());
+    return std::accumulate(losses.begin(), losses.end(), 0.0);
+  }
+
   ModelConfig model_;
   Options options_;
   Pieces pieces_;
   std::shared_ptr<const data::Tokenizer> vocabulary_;
   std::optional<Head> head_;
+  std::optional<ComparedSentences> compared_;
 };
 
 // No official prediction format exists, so there is nothing to score.

@@ -8,7 +8,8 @@ namespace etc::pretrain {
 // One schema for all objectives; a feature that an objective does not use is an empty list or the missing value.
 //
 //   long_token_ids        [n]  the original pieces before masking, including [CLS] and [SEP]
-//   piece_kinds           [n]  PieceKind of each
+//   piece_kinds           [n]  PieceKind of each; all kSpecial where static masks chose nothing, so that nothing is drawn
+//                              while feeding either
 //   first_segment_length  positions of segment 0 from the front: `[CLS] A [SEP]`; n without a second segment
 //   next_sentence_label   0: B follows A, 1: B is random; missing: no B
 //   masked_positions      [p]  strictly increasing positions whose piece is to be predicted; its label is the original.

@@ -14,6 +14,7 @@
 #include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
+#include "tasks/whole_batch.h"
 
 namespace etc {
 
@@ -135,6 +136,20 @@ void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& con
   tape.backward();
 }
 
+// What a task takes that compares the examples of a batch of several micro-batches, each of which has at most as many
+// rows as these.
+std::int64_t bytes_of_comparing(const Task& task, const std::vector<MicroBatch>& some, const Sharing& sharing) {
+  const auto* const comparing = dynamic_cast<const ComparesBatch*>(&task);
+  if (comparing == nullptr || !comparing->compares() || sharing.micro_batches == 1) return 0;
+  std::int64_t most = 0;
+  for (const MicroBatch& micro_batch : some) {
+    std::int64_t rows = 0;
+    for (const data::LoadedExample& example : micro_batch) rows += comparing->rows_of(example);
+    most = std::max(most, rows);
+  }
+  return comparing->bytes_of_comparing(most * sharing.micro_batches);
+}
+
 data::LoaderOptions evaluation_of(const RunConfig& config, const data::DatasetReader& reader) {
   return evaluation_order(evaluation_tokens(*config.model, config.task, reader, kEvaluationTokens));
 }
@@ -151,7 +166,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
   }
   ProcessMemory memory;
   if (device == Device::cpu) memory.beside = bytes_beside_buffers() + bytes_of_computing();
-  std::int64_t peaks = 0;
+  std::int64_t peaks = 0, comparing = 0;
   memory.buffers = count_memory([&] {
     TaskModel model(*config.model, config.task);
     CarriedMemory full(*config.model);
@@ -177,6 +192,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
       }
     }
     model.parameters.drop_gradients();
+    comparing = bytes_of_comparing(*model.task, training, sharing);
     for (const MicroBatch& examples : evaluation) {
       EncoderInput input = model.task->feed(examples, files_text(config.data.eval));
       Tape tape(Recording::off);
@@ -186,7 +202,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     peaks = memory_ledger::sum_of_heap_peaks();
   });
   if (device != Device::cpu) return memory;
-  memory.beside += peaks - memory.buffers.peak;
+  memory.beside += peaks - memory.buffers.peak + comparing;
   add_reading(memory, *data.train, training_order(config), training);
   if (data.eval != nullptr) add_reading(memory, *data.eval, evaluation_of(config, *data.eval), evaluation);
   return memory;

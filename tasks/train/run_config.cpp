@@ -191,6 +191,7 @@ Json default_config(const std::string& task, const std::string& kind) {
                  {"training", training_fields().defaults()}};
   config["model"].update(model_kind(kind, "config: model").defaults->fields().defaults());
   config["task"].update(task_kind(task).keys.defaults());
+  config["training"].update(task_kind(task).training);
   return config;
 }
 
@@ -249,9 +250,6 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
                    data_fields().read(json.at("data"), "config", "data."),
                    training_fields().read(json.at("training"), "config", "training.")};
   config.model->validate();
-  if (const std::int64_t period = config.model->grad_checkpointing_period; period < 0) {
-    fail_usage("config", "model.grad_checkpointing_period: expected an integer of at least 0, got {}", period);
-  }
   SaveSchedule(config.training.save_every);  // report an error here rather than during the run
   if (config.training.resize_relative && config.training.init_from.empty()) {
     fail_usage("config",

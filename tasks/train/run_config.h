@@ -53,7 +53,7 @@ struct TrainingConfig {
   double start_learning_rate = 0;
   double end_learning_rate = 0;
   double decay_power = 1;
-  double weight_decay = 0.1;
+  double weight_decay = 0.01;
   double clip_norm = 1.0;
   std::int64_t eval_every = 0;
   Json save_every = 1000;  // steps, or a time as text (save_schedule.h)

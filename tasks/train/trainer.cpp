@@ -6,8 +6,8 @@
 #include "tasks/train/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "data/loader/loader.h"  // batches
 #include "data/loader/order.h"
@@ -28,6 +28,7 @@
 #include "sparse/attention_checks.h"
 #include "tasks/first_batch.h"
 #include "tasks/train/agreement.h"
+#include "tasks/train/batch_rows.h"
 #include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/first_fault.h"
@@ -43,6 +44,7 @@
 #include "tasks/train/save_schedule.h"
 #include "tasks/train/shared_state.h"
 #include "tasks/train/stop_signal.h"
+#include "tasks/train/throughput.h"
 #include "tasks/train/traffic.h"
 
 namespace etc {
@@ -51,7 +53,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Of one micro-batch.
+struct PassResult {
+  double loss = 0;
+  std::int64_t tokens = 0;
+};
 
 class Trainer {
  public:
@@ -68,7 +74,8 @@ class Trainer {
   void step(const data::LoadedBatch& batch);
   double compute(const data::LoadedBatch& batch, std::span<const double> counts);
   void take_first_batch(const data::LoadedBatch& batch);
-  double forward_backward(Examples examples, std::span<const double> counts, Tape& tape);
+  PassResult forward_backward(Examples examples, std::span<const double> counts, Tape& tape);
+  HeadOutput forward(Examples examples, Tape& tape, EncoderInput& input);
   void update(std::span<const ParamRef> parameters, double rate, double gradient_scale);
   [[noreturn]] void replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what);
   bool finished() const;
@@ -99,9 +106,7 @@ class Trainer {
   RunProgress progress_;               // the same in every process
   std::unique_ptr<RunRecord> record_;  // null: not the first process
 
-  // Since the last line of the metrics; not part of the run's saved state.
-  Clock::time_point speed_start_ = Clock::now();
-  std::int64_t speed_examples_ = 0, speed_tokens_ = 0;
+  Throughput throughput_;
   std::int64_t samples_ = 0;  // used so far
 };
 
@@ -209,9 +214,14 @@ TrainReport Trainer::run_steps() {
 // ---- One step. ----
 
 void Trainer::step(const data::LoadedBatch& batch) {
-  // 1. Get the memory that segments continue from, and the denominators of the losses.
+  // 1. Get the memory that segments continue from, and what the losses of micro-batches have in common.
   if (model_.memory != nullptr) memory_.fetch(processes_, *model_.task, batch.micro_batches);
   const std::vector<double> counts = loss_counts(processes_, *model_.task, batch);
+  compare_batch(processes_, *model_.task, batch, counts, [&](Examples examples) {
+    Tape tape(Recording::on);  // as training requires, although there is no backward pass
+    EncoderInput input;
+    return forward(examples, tape, input);
+  });
   // 2. Compute gradients of every micro-batch, each in one of the processes, and add them as one tree.
   const double loss = compute(batch, counts);
   GradientSet sum = sum_.finish();  // even if the loss is not finite: gradients are being sent
@@ -230,7 +240,7 @@ void Trainer::step(const data::LoadedBatch& batch) {
   progress_.last_loss = loss;
   progress_.loss_sum += loss;
   progress_.loss_steps += 1;
-  speed_examples_ += batch.all_examples;
+  throughput_.add_examples(batch.all_examples);
   samples_ = batch.after.samples;
   if (progress_.step % training_.log_every == 0 || progress_.step == plan_.total_steps) log_step(norm, rate);
 }
@@ -238,11 +248,7 @@ void Trainer::step(const data::LoadedBatch& batch) {
 // Loss of the batch, added in the order of the micro-batches up to the first non-finite sum. Their gradients are added
 // to the sum, with several processes already while the backward pass is running.
 double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> counts) {
-  struct Result {
-    double loss = 0;
-    std::int64_t tokens = 0;
-  };
-  std::vector<Result> own;
+  std::vector<PassResult> own;
   std::vector<LeafRange> of_rank;
   for (int rank = 0; rank < processes_.size(); ++rank) {
     const data::Share share = data::share_of(batch.all_micro_batches, rank, processes_.size());
@@ -250,19 +256,16 @@ double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> 
   }
   sum_.begin(of_rank);
   for (const auto& micro_batch : batch.micro_batches) {
-    const std::int64_t before = speed_tokens_;
     const std::int64_t leaf = batch.first_micro_batch + std::ssize(own);
     Tape tape(Recording::on);
     if (processes_.size() > 1) tape.announce_final([&](const Parameter& parameter) { sum_.take(leaf, parameter); });
-    const double loss = forward_backward(micro_batch, counts, tape);
+    own.push_back(forward_backward(micro_batch, counts, tape));
     sum_.take_rest(leaf);
-    own.push_back({loss, speed_tokens_ - before});
-    speed_tokens_ = before;
   }
   double loss = 0;
-  for (const Result& each : gather_values<Result>(processes_, own)) {
+  for (const PassResult& each : gather_values<PassResult>(processes_, own)) {
     if (std::isfinite(loss)) loss += each.loss;
-    speed_tokens_ += each.tokens;
+    throughput_.add_tokens(each.tokens);
   }
   return loss;
 }
@@ -281,15 +284,19 @@ void Trainer::take_first_batch(const data::LoadedBatch& batch) {
   if (any_of(processes_, !text.empty())) share_parameters(processes_, model_.parameters);
 }
 
-// Loss of one micro-batch. Gradients are written, not accumulated: there are no older ones.
-double Trainer::forward_backward(Examples examples, std::span<const double> counts, Tape& tape) {
-  EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
-  speed_tokens_ += input.long_tokens() + input.global_tokens();
-  HeadOutput logits = model_.forward(tape, examples, input, step_options(training_, progress_.step));
+HeadOutput Trainer::forward(Examples examples, Tape& tape, EncoderInput& input) {
+  input = model_.task->feed(examples, files_text(config_.data.train));
+  return model_.forward(tape, examples, input, step_options(training_, progress_.step));
+}
+
+// Gradients are written, not accumulated: there are no older ones.
+PassResult Trainer::forward_backward(Examples examples, std::span<const double> counts, Tape& tape) {
+  EncoderInput input;
+  HeadOutput logits = forward(examples, tape, input);
   const double loss = model_.task->loss(tape, examples, input, logits, counts);
   if (tape.checked() && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
   tape.backward();
-  return loss;
+  return {loss, input.long_tokens() + input.global_tokens()};
 }
 
 void Trainer::update(std::span<const ParamRef> parameters, double rate, double gradient_scale) {
@@ -363,22 +370,19 @@ bool Trainer::finished() const {
 }
 
 void Trainer::log_step(double norm, double rate) {
-  const double seconds = std::chrono::duration<double>(Clock::now() - speed_start_).count();
   const auto epoch = static_cast<double>(samples_) / static_cast<double>(data_.train->size());
   if (record_) {
-    record_->add(progress_.step, "train",
-                 {{"loss", progress_.loss_sum / static_cast<double>(progress_.loss_steps)},
-                  {"gradient_norm", norm},
-                  {"learning_rate", rate},
-                  {"epoch", epoch},
-                  {"examples_per_second", static_cast<double>(speed_examples_) / seconds},
-                  {"tokens_per_second", static_cast<double>(speed_tokens_) / seconds},
-                  {"peak_memory_bytes", static_cast<double>(measured_memory(device_.device).peak())}});
+    Metrics line = {{"loss", progress_.loss_sum / static_cast<double>(progress_.loss_steps)},
+                    {"gradient_norm", norm},
+                    {"learning_rate", rate},
+                    {"epoch", epoch}};
+    for (auto& speed : throughput_.per_second()) line.push_back(std::move(speed));
+    line.emplace_back("peak_memory_bytes", static_cast<double>(measured_memory(device_.device).peak()));
+    record_->add(progress_.step, "train", line);
   }
   progress_.loss_sum = 0;
   progress_.loss_steps = 0;
-  speed_start_ = Clock::now();
-  speed_examples_ = speed_tokens_ = 0;
+  throughput_.restart();
 }
 
 // The best checkpoint so far is chosen by the task's main metric; among equal ones the first stays.
@@ -396,8 +400,7 @@ void Trainer::evaluate() {
   const bool better = is_better(result, progress_.best);
   log::info("step {}: {} {:.4f}{}", progress_.step, result.front().first, result.front().second,
             better ? ", the best so far" : "");
-  speed_start_ = Clock::now();
-  speed_examples_ = speed_tokens_ = 0;
+  throughput_.restart();
   if (!better) {
     progress_.stale_evaluations += 1;
     return;

@@ -1,10 +1,12 @@
 // From prepared pre-training examples to encoder input.
 #include "tasks/pretrain/feed.h"
 
+#include <algorithm>
 #include <set>
 
 #include "sparse/labels/labels.h"
 #include "tasks/feed/features.h"
+#include "tasks/pretrain/schema.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/pretrain/examples.h"
 
@@ -129,6 +131,42 @@ TEST_CASE("masks are drawn afresh in every epoch, whatever the batch and its ord
   const EncoderInput other = fed({examples[1]}, {{"objective", "mlm_cpc"}, {"masking_seed", 5}}, model);
   const EncoderInput usual = fed({examples[1]}, {{"objective", "mlm_cpc"}}, model);
   CHECK(other.token_ids != usual.token_ids);
+}
+
+TEST_CASE("masks drawn while training have the counts and groups that the preparation gives the objective",
+          "[tasks][pretrain]") {
+  DenseConfig model = pretrain_dense();
+  model.max_absolute_position_embeddings = 512;
+  // `[CLS] words [SEP]`, words of two pieces, 512 pieces in all.
+  data::LoadedExample text = without_masks(pair_example(0));
+  Numbers ids(512, 20), kinds(512, pretrain::kBegins);
+  for (std::size_t i = 2; i < 511; i += 2) kinds[i] = pretrain::kContinues;
+  ids.front() = kCls;
+  ids.back() = kSep;
+  kinds.front() = kinds.back() = pretrain::kSpecial;
+  text.features["long_token_ids"] = ids;
+  text.features["piece_kinds"] = kinds;
+  text.features["first_segment_length"] = std::int64_t{512};
+  const auto positions = [&](const Json& keys) {
+    Json section = pretrain::fields().defaults();
+    section.update(keys);
+    return pretrain::masks_of(text, pretrain::read_options(section), {kMask, kPretrainVocabulary}).positions;
+  };
+  const auto has_half_words = [](const Numbers& chosen) {
+    const std::set<std::int64_t> all(chosen.begin(), chosen.end());
+    return std::any_of(chosen.begin(), chosen.end(),
+                       [&](std::int64_t p) { return !all.contains(p % 2 == 1 ? p + 1 : p - 1); });
+  };
+  const Numbers mlm = positions({{"objective", "mlm"}}), pieces = positions({{"objective", "mlm_nsp"}});
+  CHECK(mlm.size() == 76);  // of 77 wanted: whole words
+  CHECK(!has_half_words(mlm));
+  CHECK(pieces.size() == 77);
+  CHECK(has_half_words(pieces));
+  CHECK(has_half_words(positions({{"objective", "mlm"}, {"whole_word_mask", false}})));
+  CHECK(!has_half_words(positions({{"objective", "mlm_nsp"}, {"whole_word_mask", true}})));
+  CHECK(positions({{"objective", "mlm_nsp"}, {"max_predictions_per_seq", 20}}).size() == 20);
+  CHECK_THROWS_WITH(positions({{"whole_word_mask", "yes"}}),
+                    "config: task.whole_word_mask: expected true, false or null, got \"yes\"");
 }
 
 TEST_CASE("examples that contradict themselves, the model or the objective are refused", "[tasks][pretrain]") {

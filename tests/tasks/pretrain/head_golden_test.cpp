@@ -3,8 +3,11 @@
 #include <cstdio>
 
 #include "etc_core/nn/backends.h"
+#include "tests/core/tensor_values.h"
 #include "tests/golden/golden_group.h"
+#include "tests/reference/dense.h"
 #include "tests/support/numbers.h"
+#include "tests/support/worst.h"
 #include "tests/tasks/pretrain/examples.h"
 
 namespace etc::test {
@@ -12,6 +15,7 @@ namespace {
 
 // Tolerances from the file's README for float32: values and losses, gradients.
 constexpr double kValue = 2e-5, kGradient = 1e-4;
+constexpr double kExact = 1e-10;  // of double precision
 
 struct Case {
   explicit Case(const GoldenFile& golden) : file(golden) {
@@ -80,13 +84,49 @@ struct Case {
   std::vector<std::size_t> weighted;  // numbers of the positions with a weight
 };
 
-double worst_of(const std::vector<double>& expected, const float* got, double tolerance) {
-  double worst = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double off = std::abs(got[i] - expected[i]) / (tolerance * (1 + std::abs(expected[i])));
-    if (!(off <= worst)) worst = std::isnan(off) ? HUGE_VAL : off;
+double gradient_off(const std::vector<double>& expected, const Tensor& got) {
+  return worst_difference(expected, values_of(got), kGradient, kGradient);
+}
+
+// The logits [positions, V] of the formulas, in double: the file has them of positions without weight, too.
+Reals reference_logits(const Case& c) {
+  const auto numbers = [&](const std::string& name) { return c.file.read<double>(c.group + "param/" + name).values; };
+  const Reals hidden = numbers("hidden"), table = numbers("table"), bias = numbers("output_bias");
+  const std::int64_t H = c.config.hidden_size, V = c.config.vocab_size;
+  Reals rows;
+  for (const std::int64_t position : c.file.read<std::int64_t>(c.group + "positions").values) {
+    rows.insert(rows.end(), hidden.begin() + position * H, hidden.begin() + (position + 1) * H);
   }
-  return worst;
+  const std::int64_t count = std::ssize(rows) / H;
+  Reals x = matrix_product(rows, numbers("Wt"), count, H, H);
+  const Reals of_transform = numbers("bt");
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = reference_activation("gelu", x[i] + of_transform[i % of_transform.size()]);
+  }
+  x = reference_layer_norm(x, numbers("ln.gamma"), numbers("ln.beta"), count, H);
+  Reals logits = matrix_product(x, transposed(table, V, H), count, H, V);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] += bias[i % bias.size()];
+  return logits;
+}
+
+// -log softmax of each label.
+Reals reference_losses(const Reals& logits, const std::vector<std::int64_t>& labels) {
+  Reals losses;
+  const std::size_t V = logits.size() / labels.size();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    Reals target(V);
+    target.at(static_cast<std::size_t>(labels[i])) = 1;
+    const auto row = logits.begin() + static_cast<std::ptrdiff_t>(i * V);
+    losses.push_back(reference_cross_entropy({row, row + static_cast<std::ptrdiff_t>(V)}, target));
+  }
+  return losses;
+}
+
+void compare_positions(const Case& c) {
+  const Reals logits = reference_logits(c);
+  CHECK(worst_difference(c.file.read<double>(c.group + "logits").values, logits, kExact, kExact) <= 1);
+  const Reals losses = reference_losses(logits, c.file.read<std::int64_t>(c.group + "labels").values);
+  CHECK(worst_difference(c.file.read<double>(c.group + "per_position_loss").values, losses, kExact, kExact) <= 1);
 }
 
 void compare(const GoldenFile& file) {
@@ -115,15 +155,17 @@ void compare(const GoldenFile& file) {
   const auto count = static_cast<double>(c.weighted.size());
   CHECK(metrics.at(1).second * count / (count + 1e-5) == Approx(c.number("mlm_loss")).epsilon(kValue).margin(kValue));
 
-  double worst = worst_of(file.read<double>(c.group + "grad/hidden").values, x.gradient()->tensor().data(), kGradient);
+  double worst = gradient_off(file.read<double>(c.group + "grad/hidden").values, x.gradient()->tensor());
   for (const auto& [name, stored] : c.names) {
-    const double off = worst_of(file.read<double>(c.group + "grad/" + stored).values,
-                                c.parameters.at(name).gradient().data(), kGradient);
+    const double off =
+        gradient_off(file.read<double>(c.group + "grad/" + stored).values, c.parameters.at(name).gradient());
     CAPTURE(name);
     CHECK(off <= 1);
-    worst = std::max(worst, off);
+    keep_worst(worst, off);
   }
   CHECK(worst <= 1);
+  compare_positions(c);
+  file.require_all_read("mlm_nsp");
   std::printf("mlm_nsp: loss off by %.1e, gradients %.3f of what is tolerated\n",
               std::abs(loss - c.number("total_loss")), worst);
 }

@@ -4,6 +4,7 @@
 
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
+#include "tasks/pretrain/batch.h"
 #include "tests/support/gzip.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
@@ -128,6 +129,55 @@ TEST_CASE("contrastive coding has sentences, hidden ones, and no piece of them m
     for (const std::int64_t p : numbers_of(example, "masked_positions")) CHECK((p < begin || p >= end));
     CHECK(numbers_of(example, "piece_kinds").at(static_cast<std::size_t>(begin)) == pretrain::kBegins);
   }
+}
+
+TEST_CASE("a text whose words are all too long to be masked stays so while training", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm"}, {"dupe_factor", 1}};
+  const auto examples = scene.prepared("abcdefghijklmnop\n");  // one word of 16 pieces, of which 3 may be masked
+  REQUIRE(examples.size() == 1);
+  CHECK(numbers_of(examples[0], "masked_positions").empty());
+  const data::LoadedExample loaded{0, 0, examples[0]};
+  for (const char* whole_words : {"true", "false"}) {
+    const pretrain::Options options =
+        pretrain::read_options({{"objective", "mlm"}, {"whole_word_mask", parse_json(whole_words, "test")}});
+    CHECK(pretrain::masks_of(loaded, options, {6, kVocabulary}).positions.empty());
+  }
+}
+
+TEST_CASE("contrastive coding predicts its share of the pieces, whatever max_predictions_per_seq says", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm_cpc"}, {"max_seq_length", 40}, {"whole_word_mask", false}};
+  const auto text = random_text(40, 5);
+  const auto examples = scene.prepared(text);
+  scene.settings["max_predictions_per_seq"] = 1;
+  log::also_to_file(scene.folder / "log");
+  CHECK(scene.prepared(text) == examples);
+  CHECK_THAT(scene.bytes("log"), Catch::Contains("max_predictions_per_seq 1 has no effect: mlm_cpc has no such limit"));
+}
+
+TEST_CASE("settings of masks that training draws are named with the options that repeat them", "[pretrain]") {
+  const auto options = [](Json settings) {
+    settings["dynamic_masking"] = settings.value("dynamic_masking", true);
+    return pretrain::mask_options(pretrain::read_prepare_config(settings));
+  };
+  for (const char* objective : {"mlm_nsp", "mlm", "mlm_cpc"}) CHECK(options({{"objective", objective}}).empty());
+  const Json others = {
+      {"masked_lm_prob", 0.2}, {"max_predictions_per_seq", 9}, {"whole_word_mask", false}, {"cpc_sentence_prob", 0.3}};
+  const auto with = [&](const Json& more) {
+    Json all = others;
+    all.update(more);
+    return options(all);
+  };
+  CHECK(with({{"objective", "mlm"}}) == "--masked-lm-prob 0.2 --max-predictions-per-seq 9 --whole-word-mask false");
+  CHECK(with({{"objective", "mlm_cpc"}}) == "--masked-lm-prob 0.2 --whole-word-mask false --cpc-sentence-prob 0.3");
+  CHECK(with({{"objective", "mlm"}, {"dynamic_masking", false}}).empty());
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm"}, {"dynamic_masking", true}, {"whole_word_mask", false}};
+  log::also_to_file(scene.folder / "log");
+  scene.prepared("a b c\n");
+  CHECK_THAT(scene.bytes("log"), Catch::Contains("training draws the masks by its own settings: to draw them by these, "
+                                                 "give `etc train` --whole-word-mask false"));
 }
 
 TEST_CASE("a word divided by the cut of a long sentence begins a second time in the rest of the sentence",

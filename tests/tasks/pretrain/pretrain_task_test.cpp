@@ -9,6 +9,7 @@
 #include "etc_core/nn/encoder.h"
 #include "etc_core/ops/register.h"
 #include "tasks/feed/features.h"
+#include "tasks/train/batch_rows.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 #include "tests/tasks/pretrain/examples.h"
@@ -139,6 +140,36 @@ TEST_CASE("the loss does not depend on the order of a batch, nor on how it is cu
     CHECK(model.train({{all.begin(), all.begin() + 3}, {all.begin() + 3, all.end()}}, counts) ==
           Approx(loss).epsilon(1e-6));
     check_near(model.gradients(), gradients);
+  }
+}
+
+TEST_CASE("hidden sentences are compared over the whole batch, however it is cut", "[tasks][pretrain]") {
+  for (const char* similarity : {"scaled_dot", "dot", "cosine"}) {
+    for (const bool stop : {false, true}) {
+      CAPTURE(similarity, stop);
+      Model model(pretrain_etc(),
+                  {{"objective", "mlm_cpc"}, {"cpc_similarity", similarity}, {"cpc_stop_target_gradient", stop}});
+      const Loaded all = examples_of(sentences_example, 9);
+      const std::vector<double> counts = model.counts(all);
+      const double loss = model.train({all}, counts);
+      const auto gradients = model.gradients();
+      data::LoadedBatch batch;
+      batch.micro_batches = {{all.begin(), all.begin() + 2}, {all.begin() + 2, all.begin() + 8}, {all[8]}};
+      batch.all_micro_batches = 3;
+      const auto compare = [&] {
+        compare_batch(one_process(), *model.task, batch, counts, [&](Examples examples) {
+          return model.outputs({examples.begin(), examples.end()});
+        });
+      };
+      compare();
+      CHECK(model.train(batch.micro_batches, counts) == Approx(loss).epsilon(1e-6));
+      check_near(model.gradients(), gradients);
+      // A batch of one micro-batch ends the comparison with the others.
+      batch.all_micro_batches = 1;
+      compare();
+      CHECK(model.train({all}, counts) == loss);
+      CHECK(std::abs(model.train(batch.micro_batches, counts) - loss) > 1e-3);
+    }
   }
 }
 

@@ -15,8 +15,10 @@ class ScriptedDraws : public pretrain::Draws {
  public:
   // group: of dense_reference.h5, with draw_kind and draw_value.
   ScriptedDraws(const GoldenFile& file, const std::string& group)
-      : kinds_(file.read_ragged<std::int64_t>(group + "/draw_kind").at(0)),
-        values_(file.read_ragged<double>(group + "/draw_value").at(0)) {}
+      : kinds_(only_row(file.read_ragged<std::int64_t>(group + "/draw_kind"))),
+        values_(only_row(file.read_ragged<double>(group + "/draw_value"))) {
+    if (kinds_.size() != values_.size()) throw std::logic_error("draws without a kind or a value");
+  }
 
   double uniform() override { return take(kUniform); }
 
@@ -38,6 +40,12 @@ class ScriptedDraws : public pretrain::Draws {
 
  private:
   enum Kind : std::int64_t { kUniform, kRandint, kOrder, kOrderEntry };
+
+  template <typename Row>
+  static Row only_row(const std::vector<Row>& rows) {
+    if (rows.size() != 1) throw std::logic_error("draws of another number of runs than one");
+    return rows[0];
+  }
 
   double take(Kind kind) {
     if (next_ >= kinds_.size()) throw std::logic_error("more draws than were written down");

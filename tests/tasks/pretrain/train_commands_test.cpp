@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <sstream>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
@@ -60,7 +61,7 @@ TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "
   const Scene scene;
   Words words = joined(etc_model("12"), {"--use-residual-attention", "--micro-batch-tokens", "60", "--save-every", "1",
                                          "--eval-every", "5", "--log-every", "1", "--optimizer", "lamb",
-                                         "--learning-rate", "0.003", "--whole-word-mask"});
+                                         "--learning-rate", "0.003", "--whole-word-mask", "false"});
   if (cpu_offers(ComputeType::bf16)) words = joined(words, {"--compute", "bf16"});
   scene.run(scene.command("reference", words));
   const fs::path run = scene.path("run");
@@ -76,6 +77,28 @@ TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "
   scene.run(scene.command("checkpointed", joined(words, {"--grad-checkpointing-period", "1"})));
   CHECK(read_file(scene.path("checkpointed/last/model.safetensors")) ==
         read_file(scene.path("reference/last/model.safetensors")));
+}
+
+TEST_CASE("a batch of hidden sentences trains the same in one micro-batch and in many", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const Words model =
+      joined(etc_model("4"), {"--hidden-dropout-prob", "0", "--attention-probs-dropout-prob", "0", "--log-every", "1"});
+  scene.run(scene.command("whole", model));
+  scene.run(scene.command("cut", joined(model, {"--micro-batch-tokens", "1"})));
+  const auto losses = [&](const std::string& run) {
+    std::vector<double> all;
+    std::istringstream lines(read_file(scene.path(run + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);) {
+      const Json entry = Json::parse(line);
+      if (entry.contains("loss")) all.push_back(entry["loss"]);
+    }
+    return all;
+  };
+  const std::vector<double> whole = losses("whole"), cut = losses("cut");
+  REQUIRE(whole.size() == 4);
+  REQUIRE(cut.size() == 4);
+  for (std::size_t i = 0; i < whole.size(); ++i) CHECK(cut[i] == Approx(whole[i]).epsilon(1e-4));
 }
 
 TEST_CASE("a dense encoder learns pairs of texts by heart, and says what it predicts", "[tasks][pretrain]") {

@@ -150,6 +150,54 @@ TEST_CASE("ADMIN's first batch, batches by tokens and BLEU are the same in 1, 2 
   CHECK(bits(3) == one);
 }
 
+TEST_CASE("sentences of the whole batch are compared in 1, 2 and 3 processes, bit for bit", "[tasks][processes]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  const std::string program = etc::test::program().value(), here = folder.path();
+  const auto alone = [&](const Words& words) { trained(folder.path(), 1, with({program}, words)); };
+  alone({"sample", "--task", "pretrain", "--records", "20", "--output", here + "/s"});
+  alone({"prepare", "--task", "pretrain", "--objective", "mlm_cpc", "--max-seq-length", "64", "--split", "train",
+         "--vocab", here + "/s/vocab.txt", "--input", here + "/s/train.txt", "--output", here + "/train.h5"});
+  const auto bits = [&](int size) {
+    const std::string run = "run" + std::to_string(size);
+    trained(folder.path(), size,
+            {program,
+             "train",
+             "--task",
+             "pretrain",
+             "--objective",
+             "mlm_cpc",
+             "--hidden-size",
+             "16",
+             "--num-hidden-layers",
+             "1",
+             "--intermediate-size",
+             "32",
+             "--num-attention-heads",
+             "2",
+             "--local-radius",
+             "8",
+             "--data",
+             here + "/train.h5",
+             "--vocab",
+             here + "/s/vocab.txt",
+             "--batch-size",
+             "8",
+             "--micro-batch-tokens",
+             "130",
+             "--steps",
+             "3",
+             "--threads",
+             "1",
+             "--output",
+             here + "/" + run});
+    return bits_of(folder / run);
+  };
+  const std::string one = bits(1);
+  CHECK(bits(2) == one);
+  CHECK(bits(3) == one);
+}
+
 TEST_CASE("streams with memory move from process to process, and a run begun by three goes on with one and two",
           "[tasks][processes]") {
   if (!have_mpirun()) return;

@@ -93,6 +93,26 @@ TEST_CASE("options win over the file and the file over the defaults", "[tasks]")
   }
 }
 
+TEST_CASE("defaults of training are those published for the task", "[tasks]") {
+  const auto training = [](const std::string& task) { return etc::default_config(task)["training"]; };
+  CHECK(training("wikihop")["weight_decay"] == 0.1);
+  CHECK(training("wikihop")["learning_rate"] == 4e-5);
+  CHECK(training("wikihop")["epochs"] == 15);
+  for (const auto& [task, epochs] : {std::pair("hotpotqa", 9), std::pair("nq", 3), std::pair("openkp", 2)}) {
+    CAPTURE(task);
+    CHECK(training(task)["weight_decay"] == 0.01);
+    CHECK(training(task)["learning_rate"] == 5e-5);
+    CHECK(training(task)["batch_size"] == 64);
+    CHECK(training(task)["epochs"] == epochs);
+  }
+  for (const etc::TaskEntry& entry : etc::task_entries()) {
+    CAPTURE(entry.name);
+    // The keys are known and of their kind.
+    CHECK_NOTHROW(etc::training_fields().read(training(entry.name), "config", "training."));
+    if (entry.name != "wikihop") CHECK(training(entry.name)["weight_decay"] == 0.01);
+  }
+}
+
 TEST_CASE("an unknown configuration key is refused with a suggestion", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   const auto path = folder / "run.json";
@@ -132,8 +152,6 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
   }
   CHECK(with("training", "threads", 4294967297) ==
         "config: training.threads: expected an integer from 0 to 4096, got 4294967297");
-  CHECK(with("model", "grad_checkpointing_period", -1) ==
-        "config: model.grad_checkpointing_period: expected an integer of at least 0, got -1");
   CHECK(with("training", "epochs", 0) == "config: training.epochs: expected a number above 0, got 0");
   CHECK(with("training", "save_every", 0) ==
         "config: training.save_every: expected steps, an integer of at least 1, or a time such as \"15min\", got 0");
