@@ -1,11 +1,10 @@
 #include "etc_core/base/byte_size.h"
 
-#include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
+#include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
 
 namespace etc {
@@ -27,9 +26,8 @@ double unit_bytes(std::string_view unit) {
 std::int64_t parse_byte_size(const std::string& text, const std::string& where) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit(end, text.data() + text.size());
+  std::string unit = lower_ascii({end, text.data() + text.size()});
   std::erase(unit, ' ');
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
   const double bytes = error == std::errc() ? number * unit_bytes(unit) : 0;
   if (!(bytes >= 1 && bytes < 0x1p62)) fail_usage(where, "expected a size such as 8GB or 500MB, got \"{}\"", text);
   return static_cast<std::int64_t>(bytes);

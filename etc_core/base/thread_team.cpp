@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "etc_core/base/ascii.h"
 #include "etc_core/base/machine_share.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/run_delay.h"
@@ -83,15 +83,13 @@ std::int64_t now() {
 }
 
 bool says_false(const char* value) {
-  std::string text = value != nullptr ? value : "";
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text == "false";
+  return value != nullptr && lower_ascii(value) == "false";
 }
 
 // GOMP_SPINCOUNT: a number with an optional letter k, M, G or T; or "infinity". -1: not valid.
 std::int64_t parse_spin_count(std::string text) {
   std::erase(text, ' ');
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  text = lower_ascii(std::move(text));
   if (text == "infinity" || text == "infinite") return kForEver;
   std::int64_t count = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -110,8 +108,7 @@ WaitSpins spins_before_sleep(int threads, int processors, const char* spin_count
   if (spin_count != nullptr) {
     if (const std::int64_t count = parse_spin_count(spin_count); count >= 0) return {count, false};
   }
-  std::string policy = wait_policy != nullptr ? wait_policy : "";
-  std::transform(policy.begin(), policy.end(), policy.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string policy = lower_ascii(wait_policy != nullptr ? wait_policy : "");
   if (policy == "active") return {kForEver, false};
   if (policy == "passive" || threads > processors) return {0, false};
   return {kSpins, true};

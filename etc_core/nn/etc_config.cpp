@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
@@ -122,9 +123,7 @@ void EtcConfig::validate() const {
     fail_usage("config", "relative_pos_max_distance: expected 0 since relative_vocab_size is null, got {}",
                relative_pos_max_distance);
   }
-  std::string activation = hidden_act;
-  std::transform(activation.begin(), activation.end(), activation.begin(),
-                 [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+  const std::string activation = lower_ascii(hidden_act);
   if (!activation.empty() && std::find(kActivations.begin(), kActivations.end(), activation) == kActivations.end()) {
     fail_usage("config", "hidden_act: expected one of {}, got \"{}\"{}", known(kActivations), hidden_act,
                suggestion(activation, kActivations));

@@ -1,8 +1,6 @@
 #include "etc_core/ops/activation.h"
 
-#include <algorithm>
-#include <cctype>
-
+#include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 
@@ -17,9 +15,7 @@ constinit KernelSlot<void(Activation, const Bf16*, const Bf16*, Bf16*, std::int6
     "activation_backward bf16"};
 
 Activation activation_from_name(const std::string& name) {
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string lower = lower_ascii(name);
   if (lower.empty()) return Activation::linear;
   for (const Activation activation :
        {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu, Activation::gelu_erf}) {

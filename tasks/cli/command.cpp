@@ -410,6 +410,9 @@ std::vector<std::string> Program::words_of(int argc, const char* const* argv) {
     if (std::find(tasks.begin(), tasks.end(), words[1]) != tasks.end()) {
       show_task(*app_->get_subcommand(words[0]), *notes->second, words[1]);
       words.insert(words.begin() + 1, "--task");
+    } else if (!tasks.empty() && !words[1].starts_with("-")) {
+      // No help of an unknown task: the word is complained about instead.
+      std::erase_if(words, [](const std::string& word) { return word == "--help" || word == "-h"; });
     }
   }
   std::reverse(words.begin(), words.end());

@@ -1,9 +1,8 @@
 // etc convert: converts published checkpoints to model directories, and model directories to files for other tools.
 #include <algorithm>
 #include <filesystem>
-#include <functional>
+#include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +11,6 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
-#include "etc_core/base/progress.h"
 #include "etc_core/checkpoint/average.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
@@ -25,12 +23,12 @@
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/convert_vocabulary.h"
+#include "tasks/cli/convert_watch.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/train/model_folder.h"
 #include "tasks/train/run_directory.h"
-#include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
 
@@ -66,57 +64,11 @@ struct ConvertOptions {
   bool exact = false;
   bool position_mean = false;
   bool allow_partial_vocabulary = false;
+  bool allow_missing = false;
+  std::string residual_attention;
   std::string relative_init = "zero";
   std::uint64_t seed = 1;
   int threads = 0;
-};
-
-// Shows progress of reading and writing on stderr. The first SIGINT or SIGTERM ends the conversion at the next tensor,
-// and temporary files are removed.
-class Watch {
- public:
-  // For TensorFileWriter::write and the like.
-  std::function<void(std::int64_t)> writing(std::int64_t total) {
-    progress_ = std::make_unique<Progress>("convert: written", total, "tensors");
-    return [this](std::int64_t done) { update(done); };
-  }
-  void start_reading() { progress_ = std::make_unique<Progress>("convert: read", 0, "tensors"); }
-  void read_one() {
-    const std::lock_guard lock(mutex_);  // tensors are read by several threads
-    update(++read_);
-  }
-
- private:
-  void update(std::int64_t done) {
-    if (StopSignal::requested())
-      throw Interrupted(fmt::format("etc convert: {}: nothing was written", StopSignal::name()));
-    progress_->update(done);
-  }
-
-  StopSignal stop_signal_;
-  std::mutex mutex_;
-  std::int64_t read_ = 0;
-  std::unique_ptr<Progress> progress_;
-};
-
-// A checkpoint with progress and signal checks while reading.
-class WatchedSource : public convert::TensorSource {
- public:
-  WatchedSource(std::unique_ptr<convert::TensorSource> source, Watch& watch)
-      : source_(std::move(source)), watch_(watch) {
-    watch_.start_reading();
-  }
-  const convert::SourceTensors& tensors() const override { return source_->tensors(); }
-  const std::string& where() const override { return source_->where(); }
-  void require_numbers() const override { source_->require_numbers(); }
-  void read_blocks(std::string_view name, void* out, const BytesRead& seen) const override {
-    source_->read_blocks(name, out, seen);
-    watch_.read_one();
-  }
-
- private:
-  std::unique_ptr<convert::TensorSource> source_;
-  Watch& watch_;
 };
 
 // The given file, or the first of these names beside the checkpoint.
@@ -173,8 +125,12 @@ void convert_tf(const ConvertOptions& options) {
   const WatchedSource source(convert::open_tensors(options.input), watch);
   ParameterSet parameters;
   convert::TfEtcExtras extras;
-  const convert::ConversionReport report =
-      convert::read_tf_etc(source, config, {!options.without_heads, options.with_optimizer_slots}, parameters, extras);
+  const convert::ConversionReport report = convert::read_tf_etc(source, config,
+                                                                {.keep_heads = !options.without_heads,
+                                                                 .with_optimizer_slots = options.with_optimizer_slots,
+                                                                 .allow_missing = options.allow_missing,
+                                                                 .seed = options.seed},
+                                                                parameters, extras);
   warn_without_vocabulary(vocabulary, "--vocab");
   const convert::ConvertedModel model{document(config, vocabulary), parameters, extras, vocabulary.files};
   finish(options, model, report, watch);
@@ -204,6 +160,17 @@ convert::VocabularyMatch match(const ConvertOptions& options, const convert::Ber
   });
 }
 
+// BERT's own configuration. Published RealFormer configurations do not say that the scores are residual, so
+// --residual-attention says it.
+Json source_config(const ConvertOptions& options, const fs::path& file) {
+  Json json = read_json_file(file);
+  if (!options.residual_attention.empty() && json.is_object()) {
+    json["use_residual_attention"] = options.residual_attention != "none";
+    json["use_running_mean"] = options.residual_attention == "mean";
+  }
+  return json;
+}
+
 void convert_bert(const ConvertOptions& options) {
   convert::LiftOptions lift;
   lift.kind = options.from == "roberta" ? convert::BertKind::roberta : convert::BertKind::bert;
@@ -229,7 +196,7 @@ void convert_bert(const ConvertOptions& options) {
   const WatchedSource source(convert::open_tensors(options.input), watch);
   const fs::path file =
       file_beside(options.source_config, options.input, {"config.json", "bert_config.json"}, "--source-config");
-  const Json json = read_json_file(file);
+  const Json json = source_config(options, file);
   const std::string where = "config: " + file.string();
   convert::require_model_type(json, where, options.from);
   const convert::BertConfig bert = convert::bert_config_from_json(json, where, lift.kind);
@@ -268,7 +235,7 @@ void convert_as_dense(const ConvertOptions& options) {
   const fs::path file =
       file_beside(options.source_config, options.input, {"config.json", "bert_config.json"}, "--source-config");
   const convert::ForeignEncoder foreign =
-      convert::foreign_encoder(options.from, read_json_file(file), "config: " + file.string(), source);
+      convert::foreign_encoder(options.from, source_config(options, file), "config: " + file.string(), source);
   foreign.config.validate();
   const ModelVocabulary vocabulary = dense_vocabulary(options, foreign.config.vocab_size);
   ParameterSet parameters;
@@ -313,6 +280,38 @@ void check_paths(const ConvertOptions& options) {
   require_replaceable(options.output, options.overwrite);
 }
 
+// --from: a foreign checkpoint becomes a model directory.
+void convert_from(const Command& command, const ConvertOptions& options) {
+  const bool bert = options.from == "bert" || options.from == "roberta";
+  std::vector<std::string> known = {"--from", "--as", "--output", "--overwrite", "--threads", "--without-heads"};
+  const auto knows = [&](std::initializer_list<std::string> more) { known.insert(known.end(), more); };
+  if (options.as == "dense") {
+    if (options.from == "tf") {
+      fail_usage("etc convert", "--as dense: expected --from {}, got tf", fmt::join(convert::foreign_families(), ", "));
+    }
+    knows({"--source-config", "--source-vocab"});
+    if (bert) knows({"--residual-attention"});
+    refuse_others(command, "--from " + options.from + " --as dense", known);
+    convert_as_dense(options);
+  } else if (options.from == "tf") {
+    std::erase(known, "--as");
+    knows({"--config", "--vocab", "--with-optimizer-slots", "--allow-missing", "--seed"});
+    refuse_others(command, "--from tf", known);
+    if (is_given(command, "--seed") && !options.allow_missing) {
+      fail_usage("etc convert", "--seed: expected --allow-missing beside it: nothing else is initialised");
+    }
+    convert_tf(options);
+  } else if (!bert) {
+    fail_usage("etc convert", "--from {}: expected --as dense beside it: it cannot be lifted into an ETC",
+               options.from);
+  } else {
+    knows({"--config", "--source-config", "--vocab", "--source-vocab", "--exact", "--position-mean", "--relative-init",
+           "--seed", "--allow-partial-vocabulary", "--residual-attention"});
+    refuse_others(command, "--from " + options.from, known);
+    convert_bert(options);
+  }
+}
+
 void run_convert(const Command& command, const ConvertOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   if (options.average.empty()) {
@@ -331,36 +330,15 @@ void run_convert(const Command& command, const ConvertOptions& options) {
     print("output: {}\n", average_models(options.average, options.output, watch.writing(0)));
   } else if (!options.to.empty()) {
     refuse_others(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
+    Watch watch;
     if (options.to == "bert") {
-      Watch watch;
       print("output: {}\n", convert::write_bert(model, options.output, watch.writing(0)));
       return;
     }
     const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
-    Watch watch;
     print("output: {}\n", convert::export_model(model, format, options.output, watch.writing(0)));
-  } else if (options.as == "dense") {
-    if (options.from == "tf") {
-      fail_usage("etc convert", "--as dense: expected --from {}, got tf", fmt::join(convert::foreign_families(), ", "));
-    }
-    refuse_others(command, "--from " + options.from + " --as dense",
-                  {"--from", "--as", "--output", "--overwrite", "--threads", "--source-config", "--source-vocab",
-                   "--without-heads"});
-    convert_as_dense(options);
-  } else if (options.from == "tf") {
-    refuse_others(command, "--from tf",
-                  {"--from", "--output", "--overwrite", "--threads", "--config", "--vocab", "--without-heads",
-                   "--with-optimizer-slots"});
-    convert_tf(options);
-  } else if (options.from != "bert" && options.from != "roberta") {
-    fail_usage("etc convert", "--from {}: expected --as dense beside it: it cannot be lifted into an ETC",
-               options.from);
   } else {
-    refuse_others(command, "--from " + options.from,
-                  {"--from", "--as", "--output", "--overwrite", "--threads", "--config", "--source-config", "--vocab",
-                   "--source-vocab", "--without-heads", "--exact", "--position-mean", "--relative-init", "--seed",
-                   "--allow-partial-vocabulary"});
-    convert_bert(options);
+    convert_from(command, options);
   }
 }
 
@@ -415,6 +393,13 @@ void add_convert_command(Program& program) {
         command.option("--relative-init", options->relative_init, "zero or normal: the relative tables BERT has not")
             .one_of({"zero", "normal"})
             .show_default();
+        command
+            .option("--residual-attention", options->residual_attention,
+                    "none, sum or mean: whether BERT's scores are residual (RealFormer), where its configuration does "
+                    "not say it")
+            .one_of({"none", "sum", "mean"});
+        command.flag("--allow-missing", options->allow_missing,
+                     "of tf: initialise the encoder's tensors that the checkpoint lacks, instead of refusing it");
         command.flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
                      "accept that fewer than 90 % of the pieces are found");
         command.option("--seed", options->seed, "seed of freshly initialised tensors").show_default();

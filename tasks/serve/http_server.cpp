@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 
+#include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
 #include "tasks/serve/connection.h"
 #include "tasks/serve/listener.h"
@@ -43,14 +43,9 @@ class ConnectionStream final : public httplib::Stream {
   Connection& connection_;
 };
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 // "application/json; charset=utf-8" → "application/json"
 std::string type_of(const std::string& header) {
-  std::string type = lower(header.substr(0, header.find(';')));
+  std::string type = lower_ascii(header.substr(0, header.find(';')));
   while (!type.empty() && type.back() == ' ') type.pop_back();
   return type;
 }
@@ -64,7 +59,7 @@ bool has_blank_name(const httplib::Request& request) {
 // The error in how the body's length and the host are given, or null: two servers must not parse one request as two.
 const char* wrong_framing(const httplib::Request& request) {
   const std::string length = request.get_header_value("Content-Length"),
-                    coding = lower(request.get_header_value("Transfer-Encoding"));
+                    coding = lower_ascii(request.get_header_value("Transfer-Encoding"));
   if (has_blank_name(request)) return "headers: expected names without blanks, each with a colon right behind it";
   if (request.get_header_value_count("Content-Length") > 1)
     return "Content-Length: expected once, got it several times";
@@ -87,8 +82,8 @@ HttpRequest head_of(const httplib::Request& request) {
   head.path = request.path;
   head.type = type_of(request.get_header_value("Content-Type"));
   head.authorization = request.get_header_value("Authorization");
-  head.host = lower(request.get_header_value("Host"));
-  head.origin = lower(request.get_header_value("Origin"));
+  head.host = lower_ascii(request.get_header_value("Host"));
+  head.origin = lower_ascii(request.get_header_value("Origin"));
   if (request.has_header("Content-Length")) head.length = std::stoull(request.get_header_value("Content-Length"));
   return head;
 }
@@ -224,9 +219,9 @@ struct HttpServer::Impl final : httplib::Server {
     Exchange& now = *exchange;
     now.request = head_of_or_none(request);
     now.request.left = [connection = now.connection] { return connection->left(); };
-    if (lower(request.get_header_value("Connection")) == "close") now.closed = true;
+    if (lower_ascii(request.get_header_value("Connection")) == "close") now.closed = true;
     std::optional<HttpAnswer> refusal;
-    const std::string encoding = lower(request.get_header_value("Content-Encoding"));
+    const std::string encoding = lower_ascii(request.get_header_value("Content-Encoding"));
     if (const char* const wrong = wrong_framing(request)) {
       refusal = error_answer(400, wrong);
     } else if (!encoding.empty() && encoding != "identity" && encoding != "gzip" && encoding != "deflate") {

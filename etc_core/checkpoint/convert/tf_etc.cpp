@@ -71,14 +71,18 @@ Sorted sort_variables(const TensorSource& source) {
   return sorted;
 }
 
-// Throws unless parameters and encoder variables correspond one to one.
-void require_match(const TensorSource& source, const Sorted& sorted, const ParameterSet& parameters) {
+// Throws unless parameters and encoder variables correspond one to one; with allow_missing, parameters may be without a
+// variable.
+void require_match(const TensorSource& source, const Sorted& sorted, const ParameterSet& parameters,
+                   bool allow_missing) {
   std::vector<std::string> faults;
   SourceTensors left = sorted.encoder;
   for (const auto& parameter : parameters.all()) {
     const auto found = left.find(parameter->name);
     if (found == left.end()) {
-      faults.push_back(fmt::format("{} {} absent in file", parameter->name, shape_text(parameter->shape)));
+      if (!allow_missing) {
+        faults.push_back(fmt::format("{} {} absent in file", parameter->name, shape_text(parameter->shape)));
+      }
       continue;
     }
     if (!found->second.matches(parameter->shape)) {
@@ -90,6 +94,26 @@ void require_match(const TensorSource& source, const Sorted& sorted, const Param
   if (faults.empty()) return;
   fail(source.where(), "{} tensor{} unmatched: {}", faults.size(), faults.size() == 1 ? "" : "s",
        fmt::join(faults, "; "));
+}
+
+// Reads every parameter from its variable; those without one are initialised.
+void fill(const TensorSource& source, const std::map<std::string, std::string>& from, std::uint64_t seed,
+          ParameterSet& parameters, ConversionReport& report) {
+  std::vector<std::pair<Parameter*, std::string>> sources;
+  for (const auto& parameter : parameters.all()) {
+    const auto variable = from.find(parameter->name);
+    if (variable == from.end()) {
+      initialize_parameter(*parameter, seed);
+      report.initialised.push_back({parameter->name, parameter->shape, "as a fresh model's: absent in the checkpoint"});
+      continue;
+    }
+    sources.emplace_back(parameter.get(), variable->second);
+    report.copied.push_back({parameter->name, parameter->shape, variable->second});
+  }
+  fill_parameters(source.where(), std::move(sources),
+                  [&](const std::string& variable, float* out, const NumbersRead& seen) {
+                    source.read_floats(variable, out, seen);
+                  });
 }
 
 void read_slots(const TensorSource& source, const Sorted& sorted, ParameterSet& parameters, TfEtcExtras& extras,
@@ -146,7 +170,7 @@ ConversionReport read_tf_etc(const TensorSource& source, const EtcConfig& config
     fail(source.where(), "the configuration is not that of the checkpoint:\n  {}", fmt::join(faults, "\n  "));
   }
   const EtcEncoder encoder(config, parameters);
-  require_match(source, sorted, parameters);
+  require_match(source, sorted, parameters, options.allow_missing);
   source.require_numbers();
 
   ConversionReport report;
@@ -162,16 +186,7 @@ ConversionReport read_tf_etc(const TensorSource& source, const EtcConfig& config
       report.left_out.push_back({variable, tensor.text(), "head of task " + head_task(variable)});
     }
   }
-  std::vector<std::pair<Parameter*, std::string>> sources;
-  for (const auto& parameter : parameters.all()) {
-    sources.emplace_back(parameter.get(), from.at(parameter->name));
-    report.copied.push_back({parameter->name, parameter->shape, from.at(parameter->name)});
-  }
-  fill_parameters(source.where(), std::move(sources),
-                  [&](const std::string& variable, float* out, const NumbersRead& seen) {
-                    source.read_floats(variable, out, seen);
-                  });
-
+  fill(source, from, options.seed, parameters, report);
   if (options.with_optimizer_slots) read_slots(source, sorted, parameters, extras, report);
   report_left_out(source, sorted, options, report);
   if (sorted.has_step) {

@@ -21,6 +21,8 @@ constexpr const char* kGlobalStep = "global_step";
 struct TfEtcOptions {
   bool keep_heads = true;             // task heads whose names are known also become parameters
   bool with_optimizer_slots = false;  // also read <name>/adam_m, <name>/adam_v and global_step
+  bool allow_missing = false;         // parameters without a variable are initialised, and listed in the report
+  std::uint64_t seed = 1;             // of initialised parameters
 };
 
 // Other contents of a checkpoint; filled only with with_optimizer_slots.
@@ -30,7 +32,8 @@ struct TfEtcExtras {
 };
 
 // Adds the encoder's parameters (and kept heads) to the empty set and fills them.
-// Rules: every parameter must be found with its shape, and every encoder variable of the source must be a parameter;
+// Rules: every parameter must be found with its shape (unless allow_missing), and every encoder variable of the source
+//   must be a parameter;
 //   position tables in both spellings; the configuration must agree with the variables (config_check.h); weights must
 //   be finite. Throws Error listing all mismatches before numbers are read. Heads, slots and unknown variables are
 //   listed in the report.

@@ -78,6 +78,7 @@ TEST_CASE("a task as the first word is the option, and a mistyped one is told", 
     return result.err;
   };
   CHECK_THAT(refused({"prepare", "wikihp"}), Catch::Contains("unexpected argument wikihp (did you mean wikihop?)"));
+  CHECK_THAT(refused({"prepare", "wikihp", "--help"}), Catch::Contains("unexpected argument wikihp"));
   CHECK_THAT(refused({"prepare", "nq", "--task", "wikihop"}), Catch::Contains("expected one value, got nq wikihop"));
   CHECK_THAT(refused({"prepare", "nq"}), Catch::Contains("--split is required"));
   CHECK_THAT(refused({"prepare", "nq", "--splitter", "icu", "--split", "dev", "--input", "a", "--vocab", "v",

@@ -13,6 +13,7 @@
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/etc_encoder.h"
 #include "tests/core/checkpoint/convert/samples.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
 #include "tests/support/catch.h"
@@ -166,6 +167,37 @@ TEST_CASE("etc convert lists every tensor that is missing or too many, by name a
   write_file_atomically(convert / "published/etc_config.json", json_text(config.to_json()));
   convert.refuses({"--from", "tf", convert / "published", "--output", convert / "model"}, 1,
                   "2 tensors unmatched: " + beta + " [8] absent in file; " + beta + "_renamed F32 [8] unused");
+}
+
+TEST_CASE("etc convert initialises the encoder's tensors that a checkpoint lacks only when told to", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Convert convert;
+  const EtcConfig config = test::small_etc_config();
+  test::TfCheckpoint checkpoint(config);
+  const std::string beta = "etc_document_bert/long_emb_layer_norm/beta";
+  const std::string table = "etc_document_bert/token_emb_lookup/embedding_table";
+  checkpoint.add([&](const std::string& name) { return name == beta || name == table ? std::string() : name; });
+  fs::create_directories(convert / "published");
+  checkpoint.writer.write(convert / "published/model.ckpt");
+  write_file_atomically(convert / "published/etc_config.json", json_text(config.to_json()));
+  const std::string from = convert / "published";
+  convert.refuses({"--from", "tf", from, "--output", convert / "model"}, 1, "2 tensors unmatched: ");
+  convert.refuses({"--from", "tf", from, "--seed", "3", "--output", convert / "model"}, 2,
+                  "--seed: expected --allow-missing beside it");
+  const Result told =
+      succeeds(convert({"--from", "tf", from, "--allow-missing", "--seed", "3", "--output", convert / "model"}));
+  CHECK_THAT(told.out, Contains("initialised: 2 tensors") && Contains(table + " [") &&
+                           Contains("as a fresh model's: absent in the checkpoint"));
+  ParameterSet fresh;
+  const EtcEncoder encoder(config, fresh);
+  fresh.initialize(3);
+  const TensorFileReader weights(convert / "model/model.safetensors");
+  for (const auto& parameter : fresh.all()) {
+    const bool missing = parameter->name == beta || parameter->name == table;
+    const Tensor& expected = missing ? parameter->value : checkpoint.parameters.at(parameter->name).value;
+    const Tensor stored = weights.read_tensor(parameter->name, Purpose::scratch);
+    CHECK(std::equal(stored.data(), stored.data() + stored.size(), expected.data()));
+  }
 }
 
 TEST_CASE("etc convert refuses a configuration that is not that of the checkpoint, naming fields", "[cli]") {
@@ -468,6 +500,31 @@ TEST_CASE("etc convert replaces a BERT that it wrote itself, until somebody else
   const test::HubBert trained(test::small_bert(), "");
   trained.write(convert / "back/model.safetensors");
   convert.refuses(command, 2, "refusing to replace a folder that is not a model directory");
+}
+
+TEST_CASE("etc convert takes a BERT's scores as residual when told to, and notes when nothing says it", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Convert convert;
+  write_bert(convert);
+  const std::string note = "scores are not residual: the configuration has neither use_residual_attention nor";
+  for (const std::string as : {"etc", "dense"}) {
+    const auto converted = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> command = {"--from", "bert",     convert / "bert",  "--as",
+                                          as,       "--output", convert / "model", "--overwrite"};
+      command.insert(command.end(), more.begin(), more.end());
+      const Result result = succeeds(convert(command));
+      CHECK((result.out.find(note) != std::string::npos) == more.empty());
+      const Json model = read_json_file(convert / "model/config.json")["model"];
+      return std::pair(model["use_residual_attention"].get<bool>(), model["use_running_mean"].get<bool>());
+    };
+    CHECK(converted({}) == std::pair(false, false));
+    CHECK(converted({"--residual-attention", "sum"}) == std::pair(true, false));
+    CHECK(converted({"--residual-attention", "mean"}) == std::pair(true, true));
+    CHECK(converted({"--residual-attention", "none"}) == std::pair(false, false));
+  }
+  convert.refuses(
+      {"--from", "t5", convert / "bert", "--as", "dense", "--residual-attention", "sum", "--output", convert / "other"},
+      2, "--residual-attention is no option of --from t5 --as dense");
 }
 
 TEST_CASE("etc convert lifts into the configuration of a model directory", "[cli]") {

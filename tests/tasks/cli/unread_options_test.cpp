@@ -32,8 +32,6 @@ TEST_CASE("options that say nothing beside others are refused by name", "[cli]")
   refused(
       place.training({"--steps", "3", "--grid", "epochs=1,2"}),
       "--epochs: with steps=3 the epochs say nothing: expected --steps N, or --steps 0 beside them (setting epochs=1");
-  refused(place.training({"--grad-checkpointing-period", "-1"}),
-          "model.grad_checkpointing_period: expected an integer of at least 0, got -1");
   place.train();
   const std::string model = place.folder / "run/best";
   refused({"predict", "--model", model, "--input", "in.json", "--allow-incomplete", "--output", file},

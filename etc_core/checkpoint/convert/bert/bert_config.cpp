@@ -1,7 +1,9 @@
 #include "etc_core/checkpoint/convert/bert/bert_config.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
 
 namespace etc::convert {
@@ -46,6 +48,16 @@ struct Reader {
     if (found == json.end()) return;
     if (!found->is_string()) fail_usage(where, "{}: expected a string, got {}", key, json_line(*found));
     field = found->get<std::string>();
+  }
+  // Names in any case; null is the identity, as is "" (etc-core 6.3).
+  void activation(const char* key, std::string& field) const {
+    const auto found = json.find(key);
+    if (found != json.end() && found->is_null()) {
+      field.clear();
+    } else {
+      text(key, field);
+      field = lower_ascii(std::move(field));
+    }
   }
 };
 
@@ -99,9 +111,8 @@ std::int64_t block_sparse_beyond(const Reader& reader) {
 
 BertConfig bert_config_from_json(const Json& json, const std::string& where, BertKind kind) {
   if (!json.is_object()) fail_usage(where, "expected an object with the sizes of the model");
-  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"}) {
-    if (!json.contains(key)) fail_usage(where, "no {}: not the configuration of a BERT or RoBERTa model", key);
-  }
+  if (!json.contains("vocab_size"))
+    fail_usage(where, "no vocab_size: not the configuration of a BERT or RoBERTa model");
   BertConfig config;
   const Reader reader{json, where};
   reader.size("vocab_size", config.vocab_size);
@@ -111,13 +122,15 @@ BertConfig bert_config_from_json(const Json& json, const std::string& where, Ber
   reader.size("intermediate_size", config.intermediate_size);
   reader.size("max_position_embeddings", config.max_position_embeddings);
   reader.size("type_vocab_size", config.type_vocab_size);
-  reader.text("hidden_act", config.hidden_act);
+  reader.activation("hidden_act", config.hidden_act);
   reader.number("hidden_dropout_prob", config.hidden_dropout_prob);
   reader.number("attention_probs_dropout_prob", config.attention_probs_dropout_prob);
   reader.number("initializer_range", config.initializer_range);
   reader.number("layer_norm_eps", config.layer_norm_eps);
   const bool says_mean = reader.flag("use_running_mean", config.use_running_mean);
-  if (!reader.flag("use_residual_attention", config.use_residual_attention)) config.use_residual_attention = says_mean;
+  const bool says_residual = reader.flag("use_residual_attention", config.use_residual_attention);
+  if (!says_residual) config.use_residual_attention = says_mean;
+  config.says_residual = says_residual || says_mean;
   refuse_others(reader, config);
   if (kind == BertKind::roberta) read_padding(reader, config);
   config.block_sparse_beyond = block_sparse_beyond(reader);
@@ -170,6 +183,12 @@ std::vector<std::string> differences(const TensorSource& source, const BertConfi
   return notes;
 }
 
+std::string plain_scores_note(const BertConfig& bert) {
+  if (bert.says_residual) return "";
+  return "scores are not residual: the configuration has neither use_residual_attention nor use_running_mean (a "
+         "RealFormer needs --residual-attention sum or mean)";
+}
+
 std::string block_sparse_note(const BertConfig& bert) {
   if (bert.block_sparse_beyond == 0 || bert.block_sparse_beyond >= bert.max_position_embeddings) return "";
   return fmt::format(
@@ -186,6 +205,7 @@ std::string etc_activation(const std::string& bert_activation, const std::string
   for (const char* same : {"relu", "tanh", "linear"}) {
     if (bert_activation == same) return same;
   }
+  if (bert_activation.empty()) return "linear";
   fail_usage(where, "activation {}: expected gelu, relu, tanh or linear", bert_activation);
 }
 

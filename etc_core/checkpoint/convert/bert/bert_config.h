@@ -19,7 +19,7 @@ struct BertConfig {
   std::int64_t num_hidden_layers = 12;
   std::int64_t num_attention_heads = 12;
   std::int64_t intermediate_size = 3072;
-  std::string hidden_act = "gelu";
+  std::string hidden_act = "gelu";  // in small letters; empty: the identity
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
   double initializer_range = 0.02;
@@ -28,6 +28,7 @@ struct BertConfig {
   double layer_norm_eps = 1e-12;
   bool use_residual_attention = false;  // RealFormer: also if only use_running_mean is given (etc-core 9.1)
   bool use_running_mean = false;
+  bool says_residual = false;            // whether either key is there
   std::int64_t pad_token_id = 1;         // read only for a RoBERTa
   std::int64_t block_sparse_beyond = 0;  // BigBird: longer texts get block-sparse attention; 0: always full attention
 
@@ -52,6 +53,9 @@ bool has_erf_gelu(const TensorSource& source, const BertConfig& bert);
 
 // Differences between the source's computation and that of a converted model with its weights, for reports.
 std::vector<std::string> differences(const TensorSource& source, const BertConfig& bert);
+
+// That scores are taken as not residual because no key says whether they are, for reports; "" if one does.
+std::string plain_scores_note(const BertConfig& bert);
 
 // For a BigBird: the length up to which it computes the same as a BERT, for reports; "" if it always does.
 std::string block_sparse_note(const BertConfig& bert);

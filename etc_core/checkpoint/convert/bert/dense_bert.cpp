@@ -31,7 +31,9 @@ ForeignEncoder bert_encoder(const BertConfig& bert, BertKind kind, const TensorS
     return head ? "head (--without-heads)" : why_left_out(stored, true);
   };
   foreign.is_encoder = is_bert_encoder;
-  if (std::string note = block_sparse_note(bert); !note.empty()) foreign.notes.push_back(std::move(note));
+  for (std::string note : {block_sparse_note(bert), plain_scores_note(bert)}) {
+    if (!note.empty()) foreign.notes.push_back(std::move(note));
+  }
   return foreign;
 }
 

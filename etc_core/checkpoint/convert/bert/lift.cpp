@@ -349,6 +349,7 @@ ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, c
     }
   }
   for (std::string& note : differences(source, bert)) report.notes.push_back(std::move(note));
+  if (std::string note = plain_scores_note(bert); !note.empty()) report.notes.push_back(std::move(note));
   if (options.exact) {
     report.notes.push_back("exact: give token types as segment ids (ETC's default for long tokens is 1)");
     if (std::string note = block_sparse_note(bert); !note.empty()) report.notes.push_back(std::move(note));

@@ -348,6 +348,19 @@ TEST_CASE("configurations of BERT are read, and those that are none refused", "[
   REQUIRE(parse("{" + sizes + R"(, "use_running_mean": false})").use_residual_attention);
   REQUIRE(
       !parse("{" + sizes + R"(, "use_running_mean": true, "use_residual_attention": false})").use_residual_attention);
+  // Only vocab_size is required; names of activations in any case, none is the identity (etc-core 6.3, 9.1).
+  const BertConfig base = parse(R"({"vocab_size": 30522})");
+  CHECK(base.hidden_size == 768);
+  CHECK(base.num_hidden_layers == 12);
+  CHECK(base.num_attention_heads == 12);
+  CHECK(!base.says_residual);
+  const auto activation = [&](const std::string& value) {
+    return etc_config_for(parse("{" + sizes + R"(, "hidden_act": )" + value + "}"), BertKind::bert, false).hidden_act;
+  };
+  CHECK(activation(R"("GELU")") == "gelu");
+  CHECK(activation(R"("ReLU")") == "relu");
+  CHECK(activation(R"("")") == "linear");
+  CHECK(activation("null") == "linear");
   REQUIRE_THROWS_WITH(parse("{}"), Contains("c: no vocab_size: not the configuration of a BERT"));
   REQUIRE_THROWS_WITH(parse("[]"), Contains("c: expected an object"));
   REQUIRE_THROWS_WITH(parse("{" + sizes + R"(, "type_vocab_size": 0})"), Contains("type_vocab_size: expected 1"));
