@@ -17,6 +17,8 @@
 #include "tasks/inference/raw_predictor.h"
 #include "tasks/inference/raw_preparation.h"
 #include "tasks/output.h"
+#include "tasks/prepare/inputs.h"
+#include "tasks/prepare/run_inputs.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
@@ -69,6 +71,32 @@ void check_paths(const PredictOptions& options) {
   paths.check();
 }
 
+// Bytes of the files; 0 if one can be read only once.
+std::int64_t bytes_of(const std::vector<std::string>& inputs) {
+  std::int64_t bytes = 0;
+  for (const std::string& input : inputs) {
+    if (prepare::is_stream(input)) return 0;
+    bytes += static_cast<std::int64_t>(fs::file_size(input));
+  }
+  return bytes;
+}
+
+// Predicts the files in order and shows the progress: in bytes, from which the time left is known, or in examples if the
+// input can be read only once.
+void predict_files(const std::vector<std::string>& inputs, RawPredictor& predictor) {
+  const std::int64_t all = bytes_of(inputs);
+  const auto [unit, unit_name] = prepare::progress_unit(all);
+  Progress progress("predict", all / unit, all > 0 ? unit_name : "examples");
+  std::int64_t before = 0;  // bytes of the files before
+  for (const std::string& input : inputs) {
+    predictor.predict(input, [&](std::int64_t examples, std::int64_t file_bytes) {
+      if (all == 0) return progress.update(examples);
+      progress.update((before + file_bytes) / unit, fmt::format("{} examples", examples));
+    });
+    if (all > 0) before += static_cast<std::int64_t>(fs::file_size(input));
+  }
+}
+
 // Returns the number of records without a prediction. predictions: null if answers are wanted, and in all processes but
 // the first.
 std::int64_t predict_raw(const PredictOptions& options, const Running& running, const prepare::Preparation& preparation,
@@ -86,10 +114,7 @@ std::int64_t predict_raw(const PredictOptions& options, const Running& running, 
     predictor.help();
     return 0;
   }
-  Progress progress("predict", 0, "examples");
-  for (const std::string& input : options.input) {
-    predictor.predict(input, [&](std::int64_t examples) { progress.update(examples); });
-  }
+  predict_files(options.input, predictor);
   predictor.finish();
   if (answers) answers->finish();
   return predictor.refused();

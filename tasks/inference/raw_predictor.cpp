@@ -15,13 +15,14 @@ namespace etc {
 
 namespace fs = std::filesystem;
 
-void RawPredictor::predict(const fs::path& input, const std::function<void(std::int64_t)>& progress) {
+void RawPredictor::predict(const fs::path& input,
+                           const std::function<void(std::int64_t examples, std::int64_t file_bytes)>& progress) {
   where_ = data::raw_file_text(input);
   prepare::PassCallbacks callbacks;
   callbacks.record = [&](prepare::PassRecord&& record) { take(std::move(record)); };
-  callbacks.progress = [&](std::int64_t) {
+  callbacks.progress = [&](std::int64_t file_bytes) {
     flush();
-    progress(done_);
+    progress(done_, file_bytes);
   };
   // For a prediction file no writer waits for a single record, so records that arrive together are shared by several
   // processes.
@@ -38,7 +39,8 @@ void RawPredictor::refuse_repeated(prepare::PassRecord& record) {
   if (sink_.predictions == nullptr || id.empty() || preparation_.unique_field() != nullptr) return;
   const auto [first, fresh] = first_of_id_.try_emplace(id, fmt::format("record {} of {}", record.index, where_));
   if (fresh) return;
-  record.converted.faults.reject("id", "duplicate_id", fmt::format("the id was first seen at {}", first->second));
+  record.converted.faults.reject(preparation_.id_field(), "duplicate_id",
+                                 fmt::format("the id was first seen at {}", first->second));
 }
 
 void RawPredictor::take(prepare::PassRecord&& record) {

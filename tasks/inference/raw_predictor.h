@@ -39,10 +39,11 @@ class RawPredictor {
         stopped_(std::move(stopped)),
         processes_(processes) {}
 
-  // progress: examples predicted so far in all files. Faults of records are logged. Throws Error if the file cannot be
-  // read to its end, and the exceptions of prediction; Interrupted after a stop signal (Error with several processes,
-  // because the others must be told).
-  void predict(const std::filesystem::path& input, const std::function<void(std::int64_t)>& progress);
+  // progress: examples predicted so far in all files, bytes read of this one. Faults of records are logged. Throws
+  // Error if the file cannot be read to its end, and the exceptions of prediction; Interrupted after a stop signal
+  // (Error with several processes, because the others must be told).
+  void predict(const std::filesystem::path& input,
+               const std::function<void(std::int64_t examples, std::int64_t file_bytes)>& progress);
   // Call after the last predict().
   void finish();
 
