@@ -25,6 +25,7 @@ from dataclasses import dataclass
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 H, F, N, D, R, LAYERS, RADIUS = 768, 3072, 12, 64, 32, 12, 84
 FP32, BF16 = 4, 2
+RELATIVE_ROWS = 128  # queries of a partial sum of the tables' gradients (sparse/cuda/score_terms.h)
 SPLIT_KEYS = 512  # keys per work item if the keys are split: 8 tiles of 64 (sparse/cuda/attention_plan.cpp)
 
 
@@ -62,11 +63,20 @@ def convert(name, numbers):
     return Pass(name, 0, (FP32 + BF16) * numbers, None)
 
 
-def product(name, rows, inner, cols, writes_bf16):
-    """y [rows, cols] = x·W."""
-    read = BF16 * (rows * inner + inner * cols)
-    return Pass(name, 2 * rows * inner * cols, read + FP32 * rows * cols,
-                read + (BF16 if writes_bf16 else FP32) * rows * cols)
+def repeated(one, times):
+    """`times` equal passes, one after another, as one line."""
+    return Pass(one.name, times * one.flops, times * one.fp32, None if one.now is None else times * one.now)
+
+
+def product(name, rows, inner, cols, writes_bf16, added=False):
+    """y [rows, cols] = x·W, or y += x·W, which also reads y."""
+    read, results = BF16 * (rows * inner + inner * cols), (2 if added else 1) * rows * cols
+    return Pass(name, 2 * rows * inner * cols, read + FP32 * results, read + (BF16 if writes_bf16 else FP32) * results)
+
+
+def gradients_added(name, numbers):
+    """a += b: a gradient of two readers, of which each made its own array."""
+    return Pass(name, 0, 3 * FP32 * numbers, 3 * BF16 * numbers)
 
 
 def norm(name, rows, training):
@@ -98,6 +108,7 @@ def attention_backward(side, queries, keys, pairs, splits):
     operands, rows = H * (queries + 2 * keys), H * queries
     table, labels = FP32 * queries * N * R, FP32 * queries * N * R
     slots = FP32 * splits * queries * N * (D + R)
+    partial = 2 * FP32 * -(-queries // RELATIVE_ROWS) * N * R * (D + 1)  # of the tables' gradients: written, read
     read = BF16 * (operands + rows) + table + 2 * FP32 * queries * N
     return [convert(f"{side}: q, k, v, dout to bf16", operands + rows),
             Pass(f"{side}: table of relative terms again", 2 * queries * N * R * D, FP32 * rows + table,
@@ -107,16 +118,16 @@ def attention_backward(side, queries, keys, pairs, splits):
                  read + BF16 * 2 * H * keys),
             Pass(f"{side}: gradients of queries", 6 * D * N * pairs, read + FP32 * rows + labels + slots,
                  read + BF16 * rows + labels + slots),
-            Pass(f"{side}: label sums to dq and tables", 4 * queries * N * R * D, labels + 3 * FP32 * rows + slots,
-                 labels + (2 * BF16 + FP32) * rows + slots)]
+            Pass(f"{side}: label sums to dq and tables", 4 * queries * N * R * D, labels + 3 * FP32 * rows + slots + partial,
+                 labels + 3 * BF16 * rows + slots + partial)]
 
 
 def layer_forward(s, training):
     m = s.rows
     passes = [convert("x to bf16, for q, k, v", m * H), product("q, k, v = x·W", m, H, 3 * H, True)]
     if training:
-        # The fp32 version used three GEMMs that each rounded x, because gradients of keys and values may be absent.
-        passes[0].fp32 *= 3
+        # Three GEMMs, which each read x (and in fp32 each round it), because gradients of keys and values may be absent.
+        passes = [repeated(passes[0], 3), repeated(product("q, k, v = x·W", m, H, H, True), 3)]
     passes += attention_forward("long", s.long, s.rows, s.pairs_long, 0)
     passes += attention_forward("global", s.globals, s.rows, s.pairs_global, s.splits)
     passes += [convert("attention's output to bf16", m * H), product("output projection", m, H, H, False),
@@ -135,19 +146,20 @@ def weights_rounded(numbers):
     return Pass("weights to bf16", 0, (FP32 + BF16) * numbers, (FP32 + BF16) * numbers)
 
 
-def dense_backward(name, rows, inner, cols, dx_bf16):
-    """Backward of y [rows, cols] = x [rows, inner]·W: dz, x and W to bf16, dx = dz·Wᵀ, dW += xᵀ·dz, db."""
+def dense_backward(name, rows, inner, cols, dx_bf16, added=False):
+    """Backward of y [rows, cols] = x [rows, inner]·W: dz, x and W to bf16, dx = dz·Wᵀ, dW += xᵀ·dz, db. added: dx is
+    added to a gradient of x that the norm has written."""
     return [convert(f"{name}: dz, x to bf16", rows * cols + rows * inner), weights_rounded(inner * cols),
-            product(f"{name}: dx", rows, cols, inner, dx_bf16),
+            product(f"{name}: dx", rows, cols, inner, dx_bf16, added),
             Pass(f"{name}: dW", 2 * rows * inner * cols, BF16 * rows * (inner + cols) + 2 * FP32 * inner * cols,
                  BF16 * rows * (inner + cols) + 2 * FP32 * inner * cols),
             Pass(f"{name}: db", 0, FP32 * rows * cols, BF16 * rows * cols)]
 
 
 def norm_backward(name, rows):
-    """Two kernels read dy and s. One computes the gradients of scale and shift; the other computes ds, adds it to the
-    gradient of x and writes it as the gradient of the branch."""
-    return Pass(name, 0, 7 * FP32 * rows * H, (6 * FP32 + BF16) * rows * H)
+    """Two kernels read dy and s. One computes the gradients of scale and shift; the other computes ds and writes it as
+    the gradient of x, the first of that array, and as the gradient of the branch."""
+    return Pass(name, 0, 6 * FP32 * rows * H, (5 * FP32 + BF16) * rows * H)
 
 
 def layer_backward(s):
@@ -155,12 +167,14 @@ def layer_backward(s):
     passes = [norm_backward("norm behind the feed-forward, backward", m)]
     passes += dense_backward("second feed-forward product", m, F, H, True)
     passes += [Pass("gelu(z) again, its slope", 0, 5 * FP32 * m * F, 5 * BF16 * m * F)]
-    passes += dense_backward("first feed-forward product", m, H, F, False)
+    passes += dense_backward("first feed-forward product", m, H, F, False, added=True)
     passes += [norm_backward("norm behind attention, backward", m)]
     passes += dense_backward("output projection", m, H, H, True)
     passes += attention_backward("long", s.long, s.rows, s.pairs_long, 0)
     passes += attention_backward("global", s.globals, s.rows, s.pairs_global, s.splits)
-    passes += dense_backward("q, k, v", m, H, 3 * H, False)
+    # Both operators read the keys and values of all tokens; each writes gradients of its own.
+    passes += [gradients_added("gradients of k and v of the two operators added", 2 * m * H)]
+    passes += [repeated(one, 3) for one in dense_backward("q, k, v", m, H, H, False, added=True)]
     return passes
 
 

@@ -119,7 +119,8 @@ def main():
             results = [row for row in results if (row["point"], row["scores"]) != (name, residual)] + [fresh]
             if options.output:
                 options.output.parent.mkdir(parents=True, exist_ok=True)
-                options.output.write_text(json.dumps({"machine": machine(), "points": results}, indent=1) + "\n")
+                options.output.write_text(json.dumps({"command": " ".join(sys.argv), "machine": machine(), "points": results},
+                                                     indent=1) + "\n")
             print(f"{name}, scores {residual}: {fresh['process_peak_mb']:.0f} MB", file=sys.stderr)
     table(results)
     fits(results)

@@ -102,10 +102,10 @@ def comparison_table(name, folder=RESULTS):
 
 
 def at_length_table(name, length, number_type):
-    """Programs at one length and number type, the fastest first; only models of base size, so LFM2 350M is left out."""
+    """Programs at one length and number type, the fastest first."""
     result, length = Comparison(name), int(length)
     programs = [p for p in result.programs
-                if (p, length) in result.points and p.split()[1].rstrip(",") == number_type and not p.startswith("lfm2")]
+                if (p, length) in result.points and p.split()[1].rstrip(",") == number_type]
     lines = [result.caption(), "", f"| {number_type}, {length:,} tokens | CPU seconds | peak RSS, MB |", "|---|---|---|"]
     for program in sorted(programs, key=lambda p: result.seconds(p, length)):
         ours = program.startswith("etc ")
@@ -118,15 +118,15 @@ def at_length_table(name, length, number_type):
 
 def ratios_table(*names):
     """Ratios of CPU time of etc to the fastest peer of the same number type, one row per file, mode and number type.
-    The newest file comes first; a length that it contains is left out of the rows of later files."""
+    The newest file comes first; a length that it contains is left out of the rows of later files of that machine."""
     shown = set()
     lines = ["| etc / fastest peer, CPU seconds | tokens: ratio | machine, rounds | raw numbers |", "|---" * 4 + "|"]
     for result in map(Comparison, names):
         what = "training step" if result.data["mode"] == "train" else "inference"
         for program in result.programs:
-            lengths = [n for n in result.lengths
-                       if result.ratio(program, n) != "–" and (what, program, n) not in shown]
-            shown |= {(what, program, n) for n in lengths}
+            kind = (machine_text(result.data["machine"]), what, program)
+            lengths = [n for n in result.lengths if result.ratio(program, n) != "–" and (kind, n) not in shown]
+            shown |= {(kind, n) for n in lengths}
             ratios = [f"{n:,}: {result.ratio(program, n)}" for n in lengths]
             if program.startswith("etc ") and ratios:
                 lines.append(f"| {what}, {program.removeprefix('etc ')} | {'; '.join(ratios)} | "
@@ -135,7 +135,7 @@ def ratios_table(*names):
 
 
 def attention_table(name, folder=RESULTS):
-    """Results of bench/peers/attention.py."""
+    """Results of bench/peers/attention.py; of our operators only those with global tokens, without scores and dropout."""
     data = json.loads((folder / name).read_text())
     large = median(data["gflops"]["oneDNN 2048x2048x2048"])
     rounds = max(len(values) for values in data["gflops"].values())
@@ -143,14 +143,15 @@ def attention_table(name, folder=RESULTS):
              f"`bench/results/{name}`; `bench/peers/attention.py`.", "",
              "| useful GFLOP/s, 1 thread | rate | of the large product |", "|---|---|---|"]
     return lines + [f"| {line} | {median(values):.1f} | {100 * median(values) / large:.0f} % |"
-                    for line, values in data["gflops"].items() if median(values) > 0]
+                    for line, values in data["gflops"].items() if median(values) > 0
+                    and not re.search("scores|dropout|window only|hard g2l", line)]
 
 
 def memory_table(name):
     """Results of bench/memory.py."""
     data = json.loads((RESULTS / name).read_text())
     points = data["points"]
-    lines = [f"{machine_text(data['machine'])}; 1 call; raw numbers: `bench/results/{name}`; `bench/memory.py`.", "",
+    lines = [f"{machine_text(data['machine'])}; 1 call; raw numbers: `bench/results/{name}`; `{data['command']}`.", "",
              "| base model | scores | L | G | forecast, MB | process, MB | score bytes, MB | CPU s |", "|---" * 8 + "|"]
     for point in points:
         layers = f", {point['layers']} layers" if point["layers"] != 12 else ""

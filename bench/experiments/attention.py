@@ -132,8 +132,8 @@ def layers(options, data):
     write_table(options.output / "attention_means.csv",
                 ["architecture", "mean over seeds", *(f"layer {layer}" for layer in range(LAYERS))], middle)
     write_signs(options, found, seeds)
-    pictures = {"entropy": ("median entropy (nats)", "Median entropy, mean over heads and seeds"),
-                "jsd": ("median jsd (bits)", "Divergence from the layer before, mean over heads and seeds")}
+    pictures = {"entropy": ("median entropy (nats)", "Median entropy of attention by layer, mean over heads and seeds"),
+                "jsd": ("median jsd (bits)", "Median divergence of attention from the layer before, mean over heads and seeds")}
     for picture, (column, title) in pictures.items():
         curves = {name: [(layer, value) for layer in range(LAYERS)
                          if not math.isnan(value := statistics.mean(found[name, s][column][layer] for s in range(seeds)))]
@@ -176,7 +176,7 @@ def masses(options, data):
                 for quantity in [q for q in quantities if q.startswith(("mass_", "member_"))]:
                     rows.append([name, seed + 1, quantity, *(f"{value:.4f}" for value in quantities[quantity]["mean"])])
             near = near_mass(place)
-            curves[f"{name}, seed {seed + 1}"] = sorted(near.items())
+            curves[name, f"seed {seed + 1}"] = sorted(near.items())
             for distance in (-2, -1, 0, 1, 2):
                 rows.append([name, seed + 1, f"first layer, distance {distance:+d}", f"{near[distance]:.4f}",
                              *[""] * (ETC_LAYERS - 1)])
@@ -184,8 +184,8 @@ def masses(options, data):
                          f"{sum(p for distance, p in near.items() if abs(distance) <= 10):.4f}", *[""] * (ETC_LAYERS - 1)])
     write_table(options.output / "attention_masses.csv",
                 ["run", "seed", "mean probability", *(f"layer {layer}" for layer in range(ETC_LAYERS))], rows)
-    plot(options.output, "attention_distance", "First layer, attention l2l by distance, mean over heads", curves,
-         {"x": "key - query (tokens)", "y": "mean probability"})
+    plot(options.output, "attention_distance", "Attention of long to long tokens by distance, first layer, mean over heads",
+         curves, {"x": "distance, key - query (tokens)", "y": "mean probability"})
 
 
 def main():

@@ -74,9 +74,9 @@ def plot(rows, folder):
     """Plots bits per character against steps; all seeds of a memory length have the same colour."""
     runs = {}
     for memory, seed, step, bits, *_ in rows:
-        runs.setdefault(f"memory {memory}", {}).setdefault(seed, []).append((step, bits))
+        runs.setdefault(f"memory of {memory} tokens", {}).setdefault(seed, []).append((step, bits))
     curves = seed_curves({memory: list(seeds.values()) for memory, seeds in runs.items()})
-    draw(folder / "memory_task.svg", Panel("Copying from far: memory of so many tokens", "training steps",
+    draw(folder / "memory_task.svg", Panel("Copying over a long distance, by memory length", "training steps",
                                            "bits per character of held-out texts", curves))
 
 

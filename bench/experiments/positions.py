@@ -19,12 +19,12 @@ installed, a picture.
            table, attention by distance
 """
 import argparse
-import math
 import statistics
 import subprocess
 import sys
 
 from pretraining import ETC, Data, call, interval, losses, parser_of, plot, run_experiment, write_table
+from picture import Panel, save, variant_curves  # found by the path that pretraining has set
 
 LENGTH = 128
 WIDTH, HEADS, LAYERS = 128, 4, 4
@@ -110,7 +110,7 @@ def methods(options, data):
         rows.append([f"{a} - {b}", ", ".join(f"{each:+.2f}" for each in pairs), f"{mean:+.2f} +- {half:.2f} (95 %)", ""])
     write_table(options.output / "positions_methods.csv",
                 ["positions", "masked accuracy by seed, %", "mean, %", "masked loss"], rows)
-    plot(options.output, "positions_methods", "Position methods: training loss, first seed",
+    plot(options.output, "positions_methods", "Training loss of dense encoders by position method, first seed",
          {name: losses(seeds[min(seeds)])[0] for name, seeds in in_order(found, METHODS)})
 
 
@@ -123,9 +123,9 @@ def clip(options, data):
     rows = result_rows(found, names)
     write_table(options.output / "positions_clip.csv",
                 ["huang4, clipped at", "masked accuracy by seed, %", "mean, %", "masked loss"], rows)
-    plot(options.output, "positions_clip", "Huang, method 4: masked accuracy by clipping",
-         {"mean of the seeds": [(name, row[2]) for name, row in zip(names, rows)]},
-         {"x": "distances either way with a row of their own", "y": "masked accuracy, %"})
+    plot(options.output, "positions_clip", "Masked accuracy of Huang's method 4 by the distance at which it is clipped",
+         {"mean of the seeds": [(int(name), float(row[2])) for name, row in zip(names, rows)]},
+         {"x": "distances on either side with a row of their own", "y": "masked accuracy, %"})
 
 
 def longer(options, data):
@@ -165,10 +165,12 @@ def layer(options, data):
     rows.append(["attention within 10", "", f"{near:.4f}"])
     write_table(options.output / "positions_layer.csv", ["distance", "norm of the table's row", "mean attention"], rows)
     near_by = range(-50, 51)
-    plot(options.output, "positions_layer", "Huang, method 4, first layer",
-         {"norm of the row": [(d, norms[d]) for d in near_by],
-          "mean attention": [(d, attention.get(d, math.nan)) for d in near_by]},
-         {"x": "distance, key - query", "y": "mean over heads"})
+    distance = "distance, key - query (pieces)"
+    save(options.output / "positions_layer.svg",
+         Panel("Norm of the table's row, Huang's method 4, first layer", distance, "norm, mean over heads",
+               variant_curves({"norm": [(d, norms[d]) for d in near_by]}), y_range="[0:*]"),
+         Panel("Attention by distance, Huang's method 4, first layer", distance, "mean probability, mean over heads",
+               variant_curves({"attention": [(d, attention[d]) for d in near_by if d in attention]}), y_range="[0:*]"))
 
 
 def main():

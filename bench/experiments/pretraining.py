@@ -28,7 +28,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from corpus import write_corpus  # noqa: E402
-from picture import Panel, draw, seed_curves  # noqa: E402
+from picture import Panel, save, variant_curves  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ETC = ROOT / "build/cpu/etc"
@@ -125,10 +125,9 @@ def write_table(path, header, rows):
 
 
 def plot(folder, name, title, curves, axes=None):
-    """curves: label -> list of points, by default (step, loss); axes: titles of the axes "x" and "y" """
+    """curves: model or (model, variant) -> list of points, by default (step, loss); axes: titles of "x" and "y" """
     axes = axes or {"x": "training steps", "y": "training loss (nats)"}
-    lines = seed_curves({label: [points] for label, points in curves.items()})
-    draw(folder / f"{name}.svg", Panel(title, axes["x"], axes["y"], lines, y_range="[0:*]"))
+    save(folder / f"{name}.svg", Panel(title, axes["x"], axes["y"], variant_curves(curves), y_range="[0:*]"))
 
 
 def ladder(options, data):
@@ -147,14 +146,14 @@ def ladder(options, data):
                 points, _ = losses(run)
                 whole = points and points[-1][0] == steps
                 ends.append(statistics.mean(y for _, y in points[-10:]) if whole else math.inf)
-                curves.setdefault(f"{name} {rate}", points)
+                curves.setdefault((name, f"rate {rate}"), points)
             trains = statistics.median(ends) < math.log(data.size) - 1
             usable += [rate] if trains else []
             rows.append([name, rate, *(f"{end:.3f}" for end in ends), "yes" if trains else "no"])
         print(f"{name}: largest rate that trains: {usable[-1] if usable else 'none'}", file=sys.stderr)
     header = ["architecture", "rate", *(f"loss of the last 10 steps, seed {s + 1}" for s in range(options.seeds or 1)), "trains"]
     write_table(options.output / "pretraining_ladder.csv", header, rows)
-    plot(options.output, "pretraining_ladder", "36 layers: training loss by learning rate", curves)
+    plot(options.output, "pretraining_ladder", "Training loss of dense encoders of 36 layers, by learning rate", curves)
 
 
 def interval(differences):
@@ -185,7 +184,7 @@ def pairs(options, data):
                      f"{half:.2f}" if seeds > 1 else ""])
     header = ["masked accuracy, %", *(f"seed {s + 1}" for s in range(seeds)), "mean", "95 % interval, +-"]
     write_table(options.output / "pretraining_pairs.csv", header, rows)
-    plot(options.output, "pretraining_pairs", "8 layers: training loss, first seed", curves)
+    plot(options.output, "pretraining_pairs", "Training loss of dense encoders of 8 layers, first seed", curves)
 
 
 def cpc(options, data):
@@ -209,7 +208,8 @@ def cpc(options, data):
         curves[name] = [(line["step"], line["cpc_loss"]) for line in evaluations if "cpc_loss" in line]
     header = ["run", "masked_lm_accuracy", "masked_lm_loss", "cpc_accuracy", "cpc_loss", "choices m (chance 1/m)"]
     write_table(options.output / "pretraining_cpc.csv", header, rows)
-    plot(options.output, "pretraining_cpc", "Loss of hidden sentences on held-out texts", curves)
+    plot(options.output, "pretraining_cpc", "Loss of hidden sentences on held-out texts", curves,
+         {"x": "training steps", "y": "loss of hidden sentences (nats)"})
 
 
 def overfit(options, data):
@@ -225,7 +225,7 @@ def overfit(options, data):
         rows.append([name, f"{last['masked_lm_accuracy']:.4f}", f"{last['next_sentence_accuracy']:.4f}", first])
         curves[name] = points
     write_table(options.output / "pretraining_overfit.csv", ["architecture", "masked accuracy", "next sentence accuracy", "steps to 95 %"], rows)
-    plot(options.output, "pretraining_overfit", "Few examples learned by heart: training loss", curves)
+    plot(options.output, "pretraining_overfit", "Training loss of dense encoders that memorise 65 pairs of segments", curves)
 
 
 def parser_of(description, experiments):

@@ -28,7 +28,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from corpus import write_corpus  # noqa: E402
-from picture import Curve, Panel, draw  # noqa: E402
+from picture import Panel, save, variant_curves  # noqa: E402
 from program import Program, add_option, write_csv  # noqa: E402
 
 TEXTS = ["wikitext2_valid.txt", "wikitext2_test.txt", "state_of_the_union_documents.txt.gz"]
@@ -108,7 +108,7 @@ def stsb(lab):
             pearson = [point["pearson"] for point in last]
             rows.append([start, rate, *(f"{value:.3f}" for value in pearson), f"{statistics.mean(pearson):.3f}",
                          f"{statistics.mean(point['spearman'] for point in last):.3f}"])
-            curves[f"{start}, {rate}"] = [(line[0]["step"], statistics.mean(point["pearson"] for point in line))
+            curves[f"{start} weights", f"rate {rate}"] = [(line[0]["step"], statistics.mean(point["pearson"] for point in line))
                                           for line in zip(*seeds)]
     header = ["weights at the start", "learning rate", *(f"Pearson, seed {s + 1}" for s in range(lab.options.seeds)),
               "mean Pearson", "mean Spearman"]
@@ -117,9 +117,9 @@ def stsb(lab):
 
 
 def plot(folder, curves):
-    lines = [Curve(points, label, colour) for colour, (label, points) in enumerate(curves.items())]
-    draw(folder / "transfer_stsb.svg",
-         Panel("STS-B: correlation on dev, mean of the seeds", "training steps", "Pearson correlation", lines))
+    save(folder / "transfer_stsb.svg",
+         Panel("STS-B: correlation on dev, mean of the seeds", "training steps", "Pearson correlation",
+               variant_curves(curves), y_range="[0:*]"))
 
 
 def first_name(context, question):

@@ -147,11 +147,11 @@ def depth(etc, data, options, table):
                              "--warmup-steps", 100, "--tokens-per-batch", 2048, "--steps", 300, "--eval-every", 100,
                              "--seed", seed)
             points = bits_by_step(run)
-            curves[f"{name}, seed {seed}"] = points
+            curves[name, f"seed {seed}"] = points
             table.add([name, seed, *(f"{bits:.3f}" for _, bits in points), *[""] * (3 - len(points)), f"{unigram:.3f}",
                        "diverged" if diverged else ""])
     curves["frequencies of the pieces"] = [(100, unigram), (300, unigram)]
-    table.picture("18 and 18 layers", {name: points for name, points in curves.items() if points}, "training steps",
+    table.picture("Bits of encoder-decoders of 18 and 18 layers on dev", {name: points for name, points in curves.items() if points}, "training steps",
                   "bits per target piece of dev")
 
 
@@ -198,14 +198,14 @@ def quality(etc, data, options, table):
                 continue
             hypotheses = translated(etc, data, options, run / "last", run / "translated")
             score = scored(etc, data, hypotheses, *(["--baseline", before[1]] if before else []))
-            curves[f"{name}, seed {seed}"] = bits_by_step(run)
-            table.add([name, seed, f"{curves[f'{name}, seed {seed}'][-1][1]:.3f}", f"{score['metrics']['bleu']:.2f}",
+            curves[name, f"seed {seed}"] = bits_by_step(run)
+            table.add([name, seed, f"{curves[name, f'seed {seed}'][-1][1]:.3f}", f"{score['metrics']['bleu']:.2f}",
                        f"{score['brevity_penalty']:.3f}", before[0] if before else "",
                        *(f"{score[key]:.3f}" if key in score else ""
                          for key in ("difference", "difference_low", "difference_high", "p_value")), verdict(score)],
                       score["signature"])
             before = name, hypotheses
-    table.picture("3 and 3 layers", curves, "training steps", "bits per target piece of dev")
+    table.picture("Bits of encoder-decoders of 3 and 3 layers on dev", curves, "training steps", "bits per target piece of dev")
 
 
 def beam(etc, data, options, table):
@@ -220,7 +220,8 @@ def beam(etc, data, options, table):
             curves.setdefault(f"beam {width}", []).append((penalty, ratio))
             table.add([width, penalty, f"{score['metrics']['bleu']:.2f}", f"{ratio:.4f}", f"{score['brevity_penalty']:.3f}"],
                       score["signature"])
-    table.picture("Length of translations", curves, "length penalty", "length / length of the references")
+    table.picture("Length of translations by length penalty and beam", curves, "length penalty (exponent)",
+                  "length / length of the references")
 
 
 def average(etc, data, options, table):

@@ -25,7 +25,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from machine import machine  # noqa: E402
 from picture import Curve, Panel, draw  # noqa: E402
-from tables import comparison_table, median  # noqa: E402
+from tables import NAMES, Comparison, comparison_table, median  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ["bert", "flex", "modernbert", "longt5", "longformer", "bigbird", "lfm2", "onnxruntime", "openvino"]
@@ -116,16 +116,20 @@ def curve(name, points):
     """Curve of a program as in `etc fp32, scores`: its colour shows the program, its dash the number type, and hollow
     marks residual scores."""
     program, number_type = name.split(",")[0].split()
-    return Curve(points, name, COLOURS[program], TYPES.index(number_type), program == "etc", hollow="scores" in name)
+    label = f"{NAMES.get(program, program)}, {number_type}" + (", residual scores" if "scores" in name else "")
+    return Curve(points, label, COLOURS[program], TYPES.index(number_type), program == "etc", hollow="scores" in name)
 
 
-def plot(names, rows, column, panel, path):
-    """rows: rows of the CSV; panel: a panel whose curves are added here."""
-    of_name = {name: [(row[1], row[column]) for row in rows if row[0] == name] for name in names}
-    panel.curves = [curve(name, points) for name, points in of_name.items()]
-    panel.ticks = tuple(sorted({row[1] for row in rows}))
-    panel.logarithmic = "xy"
-    draw(path, panel)
+def pictures(folder, name):
+    """Draws the pictures of FOLDER/NAME.json: CPU time and memory against the length."""
+    result = Comparison(f"{name}.json", folder)
+    threads, what = result.data["threads"], "a training step" if result.data["mode"] == "train" else "inference"
+    of = f"{what}: encoders of base size, one text, {threads} thread{'s' if threads > 1 else ''}"
+    for quantity, title, y, value in (("time", "CPU time", "CPU seconds", result.seconds),
+                                      ("memory", "Memory", "peak resident memory, MB", result.megabytes)):
+        curves = [curve(program, [(n, value(program, n)) for n in result.lengths if (program, n) in result.points])
+                  for program in result.programs]
+        draw(folder / f"{name}_{quantity}.svg", Panel(f"{title} of {of}", "tokens", y, curves, "xy", tuple(result.lengths)))
 
 
 def write(results, left_out, options):
@@ -148,12 +152,7 @@ def write(results, left_out, options):
     with open(options.output / f"{options.name}.csv", "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
             [["program", "length", "cpu_s", "wall_s", "peak_mb", "rounds"], *rows])
-    what = "a training step" if options.mode == "train" else "inference"
-    threads = f"{options.threads} thread{'s' if options.threads > 1 else ''}"
-    plot(names, rows, 2, Panel(f"CPU time of {what}: encoders of base size, {threads}", "tokens", "CPU seconds", []),
-         options.output / f"{options.name}_time.svg")
-    plot(names, rows, 4, Panel(f"Memory of {what}: encoders of base size, {threads}", "tokens", "peak RSS, MB", []),
-         options.output / f"{options.name}_memory.svg")
+    pictures(options.output, options.name)
     return "\n".join(comparison_table(f"{options.name}.json", options.output))
 
 

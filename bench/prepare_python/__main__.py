@@ -4,7 +4,7 @@ each, in alternating runs.
 
   python3 bench/prepare_python --task openkp --input train.jsonl --vocab vocab.txt [--turns 3] [--program build/cpu/etc]
 
-Each task has a module that does what the published preparation does (see bench/README.md), with the package
+Each task has a module that does what the published preparation does (see README.md), with the package
 `tokenizers` for WordPiece, numpy for the arrays and h5py for the file (pip install tokenizers numpy h5py). Its features
 are then compared with those of `etc prepare`, every number of every example; the exit code is 1 if they differ.
 Pre-training examples are random, so they are compared as pretrain.py describes.
