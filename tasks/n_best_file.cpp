@@ -1,14 +1,13 @@
 #include "tasks/n_best_file.h"
 
-#include "etc_core/base/error.h"
 #include "tasks/text/json_field.h"
 
 namespace etc {
 
 NBestFile::NBestFile(const PredictionRequest& request) {
   if (request.n_best_output.empty()) return;
-  if (request.n_best < 1) fail_usage("predict", "--n-best: expected at least 1, got {}", request.n_best);
-  count_ = request.n_best;
+  constexpr std::int64_t kUsual = 10;
+  count_ = request.n_best > 0 ? request.n_best : kUsual;
   output_.emplace(request.n_best_output);
 }
 

@@ -79,7 +79,7 @@ class RecordAnswer {
 struct PredictionRequest {
   std::filesystem::path output;         // the prediction file; empty: metrics only; "-": standard output
   std::filesystem::path n_best_output;  // several answers of each example, JSON lines (n_best_file.h); empty: none
-  std::int64_t n_best = 0;              // how many
+  std::int64_t n_best = 0;              // how many; 0: as many as is usual for the task
   // {id: how much higher the model scores no answer than the best one}; empty: none. Only for tasks that write it.
   std::filesystem::path null_odds_output = {};
 };

@@ -71,7 +71,7 @@ struct TokenizerOptions {
 // Loads a vocabulary; its file name determines the kind: "*.model" is SentencePiece, "*.json" byte-level BPE with its
 // merges in the same folder (byte_bpe.h), "*.bpe" and "*.words" are for translation (subword_vocab.h), "*.chars" has
 // characters (character_vocab.h), anything else is WordPiece (one token per line). Throws Error naming the file:
-// missing, empty, not UTF-8, duplicate entries (ids would shift), no [UNK], damaged model.
+// missing, empty, not UTF-8, no [UNK], damaged model.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const TokenizerOptions& options = {});
 
 // The files of a vocabulary, with their names in a model folder ("vocab.txt", "vocab.model", "vocab.json" and

@@ -154,10 +154,14 @@ void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progr
   EncoderCall call(*model, options.mode, {row.compute, options.scores});
   call.initialize(options.device);
   // Does one-time work: packing weights, allocating moments. A median of repeats should not include page faults of
-  // fresh memory either, so the first call has full length. For a single call, used to measure the memory of long
-  // inputs, saving half the time is more important.
-  const std::int64_t first = options.repeats > 1 ? row.length : std::min(row.length, kWarmUp);
-  call.run(random_input(*model, first, options.tokens_per_global));
+  // fresh memory either, so the first call has full length, and the same input, because the memory of another would
+  // remain with the process. For a single call, used to measure the memory of long inputs, saving half the time is more
+  // important.
+  if (options.repeats > 1 || row.length <= kWarmUp) {
+    call.run(input);
+  } else {
+    call.run(random_input(*model, kWarmUp, options.tokens_per_global));
+  }
   progress.end_call();
   memory_ledger::reset_peak();
   reset_process_peak();

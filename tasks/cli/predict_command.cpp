@@ -35,8 +35,6 @@ namespace fs = std::filesystem;
 constexpr const char* kWhere = "etc predict";
 constexpr const char* kStopped = "etc predict: stopped before the end; no prediction file was written";
 
-constexpr std::int64_t kDefaultAnswers = 10;
-
 struct PredictOptions : InferenceOptions {
   std::string model;
   std::string task;
@@ -47,7 +45,7 @@ struct PredictOptions : InferenceOptions {
   std::string splitter;
   std::string output;
   std::string n_best_output;
-  std::int64_t n_best = kDefaultAnswers;
+  std::int64_t n_best = 0;  // 0: not given
   std::string null_odds_output;
   std::string submission;
   std::int64_t show = 0;
@@ -186,7 +184,7 @@ void check_options(const PredictOptions& options) {
   if (!options.answers.empty() && writes_files(options)) {
     fail_usage(kWhere, "--answers goes without --output, --n-best-output and --null-odds-output: run it on its own");
   }
-  if (options.n_best != kDefaultAnswers && options.n_best_output.empty())
+  if (options.n_best > 0 && options.n_best_output.empty())
     fail_usage(kWhere, "--n-best: expected --n-best-output FILE beside it, where several answers are written");
   if (!options.splitter.empty() && options.input.empty())
     fail_usage(kWhere, "--splitter goes with --input: prepared data are cut already");
@@ -310,8 +308,10 @@ void add_predict_command(Program& program) {
     command.option("--splitter", options->splitter,
                    "for raw data: punkt:DIR when the model's data used Punkt and its folder holds no tables");
     command.option("--output", options->output, "prediction file to write; -: standard output");
-    command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
-    command.option("--n-best", options->n_best, "answers per example in --n-best-output [10]").at_least(1);
+    command.option("--n-best-output", options->n_best_output,
+                   "also write several answers of each example: JSON lines, of SQuAD one object");
+    command.option("--n-best", options->n_best, "answers per example in --n-best-output [10; of SQuAD all]")
+        .at_least(1);
     command.option("--null-odds-output", options->null_odds_output,
                    "also write how much more \"no answer\" scores than the best one (squad with version_2)");
     command.option("--submission", options->submission,

@@ -12,10 +12,11 @@ namespace etc::squad {
 
 namespace {
 
-// The whole list: with all of its entries the probabilities add up to 1.
-Json json_of(const std::vector<ListedAnswer>& answers) {
+// The first `count` entries; all of them, whose probabilities add up to 1, if it is 0.
+Json json_of(const std::vector<ListedAnswer>& answers, std::int64_t count) {
   Json list = Json::array();
   for (const ListedAnswer& answer : answers) {
+    if (count > 0 && std::ssize(list) == count) break;
     list.push_back({{"text", answer.text},
                     {"probability", answer.probability},
                     {"start_logit", answer.start_logit},
@@ -45,7 +46,7 @@ void EntryFile::finish() {
 
 QuestionPredictions::QuestionPredictions(const PredictionRequest& request, const DecodeOptions& options,
                                          std::shared_ptr<const data::Tokenizer> tokenizer)
-    : options_(options), tokenizer_(std::move(tokenizer)) {
+    : options_(options), tokenizer_(std::move(tokenizer)), n_best_(request.n_best) {
   if (!request.n_best_output.empty()) n_best_output_.emplace(request.n_best_output);
   if (!request.output.empty()) output_.emplace(request.output);
   if (!request.null_odds_output.empty()) null_odds_output_.emplace(request.null_odds_output);
@@ -88,7 +89,7 @@ QuestionPredictions::Result QuestionPredictions::result_of(const DecodedQuestion
 void QuestionPredictions::close() {
   if (!question_) return;
   const DecodedQuestion decoded = question_->decode();
-  if (n_best_output_) n_best_output_->add(id_, json_of(decoded.n_best));
+  if (n_best_output_) n_best_output_->add(id_, json_of(decoded.n_best, n_best_));
   results_[id_] = result_of(decoded);
   question_.reset();
 }
@@ -131,7 +132,7 @@ Metrics QuestionPredictions::metrics() const {
 void QuestionPredictions::finish() {
   close();
   if (n_best_output_) {
-    const Json none = json_of(QuestionDecoder(options_, tokenizer_).decode().n_best);
+    const Json none = json_of(QuestionDecoder(options_, tokenizer_).decode().n_best, n_best_);
     for (const GoldQuestion& question : gold_) {
       if (!results_.contains(question.id)) n_best_output_->add(question.id, none);
     }

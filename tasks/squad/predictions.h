@@ -58,6 +58,7 @@ class QuestionPredictions final : public Predictions {
 
   DecodeOptions options_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
+  std::int64_t n_best_;  // of each list; 0: all
   std::optional<EntryFile> output_, null_odds_output_, n_best_output_;
   span::WindowOrder<std::string> order_;
   std::string id_;  // of the current question

@@ -53,7 +53,7 @@ TEST_CASE("generated SQuAD questions go through every command, with and without 
                Catch::Contains("squad_dev_0: Who ") && Catch::Contains("  answer: ") && Catch::Contains("%"));
     CHECK(read_json_file(scene.path("a.json")).size() == 8);
     scene.run({"predict", "--model", scene.best(), "--input", scene.raw("dev"), "--output", scene.path("b.json"),
-               "--n-best-output", scene.path("n.json"), "--n-best", "3", "--null-odds-output", scene.path("q.json")});
+               "--n-best-output", scene.path("n.json"), "--null-odds-output", scene.path("q.json")});
     scene.with_best("predict", {"--output", scene.path("t.json"), "--null-odds-output", scene.path("o.json"),
                                 "--null-score-diff-threshold", "1e9"});
     CHECK(read_file(scene.path("o.json")) == read_file(scene.path("q.json")));
