@@ -17,7 +17,6 @@
 #include "tasks/inference/raw_predictor.h"
 #include "tasks/inference/raw_preparation.h"
 #include "tasks/output.h"
-#include "tasks/prepare/inputs.h"
 #include "tasks/prepare/run_inputs.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -69,20 +68,10 @@ void check_paths(const PredictOptions& options) {
   paths.check();
 }
 
-// Bytes of the files; 0 if one can be read only once.
-std::int64_t bytes_of(const std::vector<std::string>& inputs) {
-  std::int64_t bytes = 0;
-  for (const std::string& input : inputs) {
-    if (prepare::is_stream(input)) return 0;
-    bytes += static_cast<std::int64_t>(fs::file_size(input));
-  }
-  return bytes;
-}
-
 // Predicts the files in order and shows the progress: in bytes, from which the time left is known, or in examples if the
 // input can be read only once.
 void predict_files(const std::vector<std::string>& inputs, RawPredictor& predictor) {
-  const std::int64_t all = bytes_of(inputs);
+  const std::int64_t all = prepare::readable_bytes({inputs.begin(), inputs.end()});
   const auto [unit, unit_name] = prepare::progress_unit(all);
   Progress progress("predict", all / unit, all > 0 ? unit_name : "examples");
   std::int64_t before = 0;  // bytes of the files before

@@ -19,6 +19,7 @@
 #include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/learn_vocabulary.h"
 #include "tasks/prepare/run.h"
+#include "tasks/prepare/run_inputs.h"
 #include "tasks/registry.h"
 
 namespace etc::cli {
@@ -251,6 +252,24 @@ prepare::Forecast quiet_forecast(const prepare::Preparation& preparation, const 
   return prepare::forecast(preparation, options);
 }
 
+// Tells what a long preparation is expected to take. The forecast prepares the beginning of the inputs, at most a
+// twentieth of the work; short inputs are prepared without one.
+void tell_forecast(const prepare::Preparation& preparation, const PrepareOptions& options, const Json& settings) {
+  constexpr std::int64_t kLong = 20 * prepare::kSampleBytes;
+  const std::vector<std::filesystem::path> files = prepare::files_of(options.run);
+  prepare::check_files(preparation, files);
+  if (processes().size() > 1 || prepare::readable_bytes(files) < kLong) return;
+  try {
+    const prepare::Forecast expected = quiet_forecast(*make_preparation(options, settings), options.run);
+    log::info("expected peak memory {}; about {:.3g} s, and {} of output", memory_text(expected.memory),
+              expected.seconds, byte_size_text(expected.output_bytes));
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error&) {
+    // The run says what is wrong with the beginning of the input.
+  }
+}
+
 // Prints only what preparing the inputs is expected to take.
 void print_forecast(const PrepareOptions& options, const Json& settings) {
   require_one_process("etc prepare", "--forecast");
@@ -289,6 +308,7 @@ void run_prepare(const Command& command, PrepareOptions& options) {
   if (options.learn_splitter) require_one_process("etc prepare", "--learn-splitter");
   if (options.learn_splitter) learn_splitter(options.task, kind, settings, options.run.inputs);
   const auto preparation = make_preparation(options, settings);
+  tell_forecast(*preparation, options, settings);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
   print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
   log_peak_memory(Device::cpu);

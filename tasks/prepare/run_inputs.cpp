@@ -67,6 +67,13 @@ std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const
   return sources;
 }
 
+std::int64_t readable_bytes(const std::vector<std::filesystem::path>& inputs) {
+  if (std::any_of(inputs.begin(), inputs.end(), is_stream)) return 0;
+  std::int64_t bytes = 0;
+  for (const auto& input : inputs) bytes += static_cast<std::int64_t>(std::filesystem::file_size(input));
+  return bytes;
+}
+
 std::int64_t total_bytes(const std::vector<data::SourceFile>& sources) {
   std::int64_t total = 0;
   for (const data::SourceFile& source : sources) {

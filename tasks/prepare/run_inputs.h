@@ -20,6 +20,9 @@ std::vector<std::filesystem::path> files_of(const RunOptions& options);
 // Throws UsageError for inputs that are missing or given twice, and for a stream if a file is required.
 void check_files(const Preparation& preparation, const std::vector<std::filesystem::path>& inputs);
 
+// The bytes of all inputs, which must be there; 0 if one is a stream.
+std::int64_t readable_bytes(const std::vector<std::filesystem::path>& inputs);
+
 // Name, size and SHA-256 of each input; for a stream only the name. Errors as check_files().
 std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options);
 

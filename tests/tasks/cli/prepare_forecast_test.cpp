@@ -211,3 +211,31 @@ TEST_CASE("preparing takes the memory that was forecast, and the forecast writes
   std::replace(forecast.begin(), forecast.end(), sampled.options.inputs[0].string(), sampled.path("empty.json"));
   refused({}, 1, "expected a record in the first 2 bytes of the input, found none");
 }
+
+TEST_CASE("a long preparation tells what it is expected to take before it starts, a short one does not",
+          "[cli][slow]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Sampled scene("wikihop", "500");
+  // As much input as makes a run long, in a member that is not read.
+  const Json records = read_json_file(scene.options.inputs.at(0));
+  const std::string filler(1'000'000, 'x');
+  {
+    std::ofstream lines(scene.path("long.jsonl"), std::ios::binary);
+    for (Json record : records) {
+      record["filler"] = filler;
+      lines << json_line(record) << "\n";
+    }
+  }
+  const auto told = [&](const std::string& input, const char* output) {
+    const Result result = scene.try_run({"prepare", "--task", "wikihop", "--splitter", "icu", "--split", "train",
+                                         "--vocab", scene.vocab(), "--input", input, "--output", scene.path(output)});
+    REQUIRE(result.code == 0);
+    return result.err;
+  };
+  const std::string err = told(scene.path("long.jsonl"), "long.h5");
+  const std::size_t forecast = err.find("info: expected peak memory "), start = err.find("prepare ");
+  CHECK(forecast != std::string::npos);
+  CHECK(forecast < start);
+  CHECK_THAT(err.substr(forecast, err.find('\n', forecast) - forecast), Catch::Contains(" s, and "));
+  CHECK(told(scene.options.inputs.at(0), "short.h5").find("expected peak memory") == std::string::npos);
+}
