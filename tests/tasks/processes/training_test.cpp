@@ -20,6 +20,18 @@ Words with(Words command, const Words& more) {
   return command;
 }
 
+// Trains by the command in 1, 2 and 3 processes; all runs must be equal.
+void check_same_bits(const TemporaryFolder& folder, const Words& command) {
+  std::string one;
+  for (const int size : {1, 2, 3}) {
+    const fs::path run = folder / ("run" + std::to_string(size));
+    trained(folder.path(), size, with(command, {"--threads", "1", "--output", run}));
+    if (size == 1) one = bits_of(run);
+    CAPTURE(size);
+    CHECK(bits_of(run) == one);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("weights, moments and metrics are bit-equal for 1, 2 and 4 processes", "[tasks][processes]") {
@@ -103,51 +115,39 @@ TEST_CASE("ADMIN's first batch, batches by tokens and BLEU are the same in 1, 2 
            here + "/s/vocab.words", "--source", here + "/s/" + split + ".source", "--target",
            here + "/s/" + split + ".target", "--output", here + "/" + split + ".h5"});
   }
-  const auto bits = [&](int size) {
-    const std::string run = "run" + std::to_string(size);
-    trained(folder.path(), size,
-            {program,
-             "train",
-             "--task",
-             "translation",
-             "--model-kind",
-             "seq2seq",
-             "--norm",
-             "admin",
-             "--use-residual-attention",
-             "--hidden-size",
-             "16",
-             "--num-hidden-layers",
-             "2",
-             "--num-decoder-layers",
-             "2",
-             "--intermediate-size",
-             "32",
-             "--num-attention-heads",
-             "2",
-             "--data",
-             here + "/train.h5",
-             "--eval-data",
-             here + "/dev.h5",
-             "--vocab",
-             here + "/s/vocab.words",
-             "--tokens-per-batch",
-             "300",
-             "--micro-batch-tokens",
-             "90",
-             "--steps",
-             "4",
-             "--bleu-beam",
-             "2",
-             "--threads",
-             "1",
-             "--output",
-             here + "/" + run});
-    return bits_of(folder / run);
-  };
-  const std::string one = bits(1);
-  CHECK(bits(2) == one);
-  CHECK(bits(3) == one);
+  check_same_bits(folder, {program,
+                           "train",
+                           "--task",
+                           "translation",
+                           "--model-kind",
+                           "seq2seq",
+                           "--norm",
+                           "admin",
+                           "--use-residual-attention",
+                           "--hidden-size",
+                           "16",
+                           "--num-hidden-layers",
+                           "2",
+                           "--num-decoder-layers",
+                           "2",
+                           "--intermediate-size",
+                           "32",
+                           "--num-attention-heads",
+                           "2",
+                           "--data",
+                           here + "/train.h5",
+                           "--eval-data",
+                           here + "/dev.h5",
+                           "--vocab",
+                           here + "/s/vocab.words",
+                           "--tokens-per-batch",
+                           "300",
+                           "--micro-batch-tokens",
+                           "90",
+                           "--steps",
+                           "4",
+                           "--bleu-beam",
+                           "2"});
 }
 
 TEST_CASE("sentences of the whole batch are compared in 1, 2 and 3 processes, bit for bit", "[tasks][processes]") {
@@ -158,44 +158,32 @@ TEST_CASE("sentences of the whole batch are compared in 1, 2 and 3 processes, bi
   alone({"sample", "--task", "pretrain", "--records", "20", "--output", here + "/s"});
   alone({"prepare", "--task", "pretrain", "--objective", "mlm_cpc", "--max-seq-length", "64", "--split", "train",
          "--vocab", here + "/s/vocab.txt", "--input", here + "/s/train.txt", "--output", here + "/train.h5"});
-  const auto bits = [&](int size) {
-    const std::string run = "run" + std::to_string(size);
-    trained(folder.path(), size,
-            {program,
-             "train",
-             "--task",
-             "pretrain",
-             "--objective",
-             "mlm_cpc",
-             "--hidden-size",
-             "16",
-             "--num-hidden-layers",
-             "1",
-             "--intermediate-size",
-             "32",
-             "--num-attention-heads",
-             "2",
-             "--local-radius",
-             "8",
-             "--data",
-             here + "/train.h5",
-             "--vocab",
-             here + "/s/vocab.txt",
-             "--batch-size",
-             "8",
-             "--micro-batch-tokens",
-             "130",
-             "--steps",
-             "3",
-             "--threads",
-             "1",
-             "--output",
-             here + "/" + run});
-    return bits_of(folder / run);
-  };
-  const std::string one = bits(1);
-  CHECK(bits(2) == one);
-  CHECK(bits(3) == one);
+  check_same_bits(folder, {program,
+                           "train",
+                           "--task",
+                           "pretrain",
+                           "--objective",
+                           "mlm_cpc",
+                           "--hidden-size",
+                           "16",
+                           "--num-hidden-layers",
+                           "1",
+                           "--intermediate-size",
+                           "32",
+                           "--num-attention-heads",
+                           "2",
+                           "--local-radius",
+                           "8",
+                           "--data",
+                           here + "/train.h5",
+                           "--vocab",
+                           here + "/s/vocab.txt",
+                           "--batch-size",
+                           "8",
+                           "--micro-batch-tokens",
+                           "130",
+                           "--steps",
+                           "3"});
 }
 
 TEST_CASE("streams with memory move from process to process, and a run begun by three goes on with one and two",
