@@ -39,7 +39,7 @@ openkp::PrepareConfig config_of(const Json& json, const std::string& stage) {
   config.fixed_block_len = json.at("fixed_block_len").is_null() ? 0 : json.at("fixed_block_len").get<std::int64_t>();
   config.dedup = stage == "dedup";
   config.first_occurrence = true;
-  config.parity = Parity::reference;
+  config.parity = openkp::Parity::reference;
   config.labels_required = false;  // one page is unlabelled
   return config;
 }
