@@ -50,8 +50,8 @@ std::vector<TableNorms> table_norms_of(const EncoderConfig& model, const Paramet
   for (const auto& parameter : parameters.all()) {
     const std::optional<Rows> kind = rows_of(parameter->name, method);
     if (!kind || !parameter->value) continue;
-    const std::vector<std::int64_t>& shape =
-        parameter->shape;  // [R, N, D] or [R, N], without N where heads share the rows
+    // [R, N, D] or [R, N], without N where heads share the rows
+    const std::vector<std::int64_t>& shape = parameter->shape;
     const std::size_t own = *kind == Rows::vectors ? 1 : 0;  // dimensions of one row
     const std::int64_t size = own == 1 ? shape.back() : 1;
     TableNorms table{parameter->name, shape[0], shape.size() == own + 2 ? shape[1] : 1, {}};

@@ -46,6 +46,23 @@ std::vector<data::LoadedExample> three_examples() {
           test::hotpotqa_example(unlabelled, 2, false)};
 }
 
+// The worked record with the answer yes, and logits that predict it with its supporting facts A.1 and B.0.
+struct WorkedPrediction {
+  WorkedPrediction() {
+    std::vector<float> facts(11, -20);
+    facts[7] = facts[10] = 20;
+    input.long_offsets = {0, 14};
+    input.global_offsets = {0, 11};
+    logits[kFactLogits] = Var(Tensor::from(facts, {11}, Purpose::activations));
+    logits[kTypeLogits] = Var(Tensor::from({0, 5, 0}, {1, 3}, Purpose::activations));
+    logits[kAnswerLogits] = Var(Tensor::from(std::vector<float>(28, 0), {14, 2}, Purpose::activations));
+  }
+
+  std::vector<data::LoadedExample> examples = {test::hotpotqa_example(test::worked_hotpotqa_record("yes"))};
+  EncoderInput input;
+  HeadOutput logits = HeadOutput(3);
+};
+
 }  // namespace
 
 TEST_CASE("HotpotQA's losses give the worked numbers", "[tasks][hotpotqa]") {
@@ -207,16 +224,7 @@ TEST_CASE("letters of yes and no in the text are BIO labels in the reference onl
 TEST_CASE("rejected records have an empty answer in the file and score 0", "[tasks][hotpotqa]") {
   register_cpu_backend();
   const test::TemporaryFolder folder;
-  const std::vector<data::LoadedExample> examples = {test::hotpotqa_example(test::worked_hotpotqa_record("yes"))};
-  std::vector<float> facts(11, -20);
-  facts[7] = facts[10] = 20;  // A.1 and B.0
-  EncoderInput input;
-  input.long_offsets = {0, 14};
-  input.global_offsets = {0, 11};
-  HeadOutput logits(3);
-  logits[kFactLogits] = Var(Tensor::from(facts, {11}, Purpose::activations));
-  logits[kTypeLogits] = Var(Tensor::from({0, 5, 0}, {1, 3}, Purpose::activations));
-  logits[kAnswerLogits] = Var(Tensor::from(std::vector<float>(28, 0), {14, 2}, Purpose::activations));
+  const WorkedPrediction worked;
   PredictionRequest request;
   request.output = folder / "p.json";
   HotpotqaPredictions predictions(request, {}, test::hotpotqa_tokenizer());
@@ -225,7 +233,7 @@ TEST_CASE("rejected records have an empty answer in the file and score 0", "[tas
   fault.code = "context_empty";
   predictions.add_rejected(fault);
   CHECK(predictions.metrics().empty());  // no labels so far
-  predictions.add(examples, input, logits);
+  predictions.add(worked.examples, worked.input, worked.logits);
   CHECK(predictions.metrics()[0] == std::pair<std::string, double>("joint_f1", 0.5));
   fault.code = "duplicate_id";
   predictions.add_rejected(fault);
@@ -272,18 +280,9 @@ TEST_CASE("two micro-batches give the loss of one batch", "[tasks][hotpotqa]") {
 
 TEST_CASE("of thresholds for supporting facts that are equally good the lowest is told", "[tasks][hotpotqa]") {
   register_cpu_backend();
-  const std::vector<data::LoadedExample> examples = {test::hotpotqa_example(test::worked_hotpotqa_record("yes"))};
-  std::vector<float> facts(11, -20);
-  facts[7] = facts[10] = 20;  // A.1 and B.0: right at every threshold but 0 and 1
-  EncoderInput input;
-  input.long_offsets = {0, 14};
-  input.global_offsets = {0, 11};
-  HeadOutput logits(3);
-  logits[kFactLogits] = Var(Tensor::from(facts, {11}, Purpose::activations));
-  logits[kTypeLogits] = Var(Tensor::from({0, 5, 0}, {1, 3}, Purpose::activations));
-  logits[kAnswerLogits] = Var(Tensor::from(std::vector<float>(28, 0), {14, 2}, Purpose::activations));
+  const WorkedPrediction worked;  // right at every threshold but 0 and 1
   HotpotqaPredictions predictions({}, {}, test::hotpotqa_tokenizer());
-  predictions.add(examples, input, logits);
+  predictions.add(worked.examples, worked.input, worked.logits);
   const auto of = [&](const std::string& wanted) {
     for (const auto& [name, value] : predictions.metrics()) {
       if (name == wanted) return value;
