@@ -4,11 +4,16 @@ set(etc_test_optimization -O0)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(etc_test_optimization -O1)
 endif()
+set(etc_test_of_loops ${etc_test_optimization})  # of programs in such folders that compare whole golden matrices
 function(etc_test_code target)
   set_target_properties(${target} PROPERTIES ETC_TEST_CODE ON)
   target_compile_options(${target} PRIVATE "$<$<CONFIG:Release,RelWithDebInfo>:${etc_test_optimization}>")
 endfunction()
 
+# The longest, which begin first where no times of an earlier run are known, so that none is left over at the end.
+set(etc_long_tests test_cli.default test_train.default test_translation_data.default test_processes.default
+  test_sparse_cuda.default test_dense.default test_golden.golden test_sparse.default test_wikihop_prepare.default
+  test_commands.default)
 function(etc_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -42,6 +47,9 @@ function(etc_test name)
     endif()
     add_test(NAME ${name}.${set} COMMAND ${name} ${filter} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
     set_tests_properties(${name}.${set} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT ${seconds})
+    if(${name}.${set} IN_LIST etc_long_tests)
+      set_tests_properties(${name}.${set} PROPERTIES COST 100)
+    endif()
     if(NOT set STREQUAL "default")
       set_tests_properties(${name}.${set} PROPERTIES LABELS ${set})
     endif()

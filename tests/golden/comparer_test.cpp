@@ -55,10 +55,10 @@ std::int64_t largest_masked(const GoldenCase& golden, const std::string& name, c
   });
 }
 
-// One compared data set of every kind: layers count as one kind, gradients by the last two parts of their names.
-std::vector<std::string> one_of_each_kind(const GoldenCase& golden) {
+// One compared data set of every kind not yet seen: layers count as one kind, gradients by the last two parts of their
+// names.
+std::vector<std::string> one_of_each_kind(const GoldenCase& golden, std::set<std::string>& seen) {
   std::vector<std::string> names;
-  std::set<std::string> seen;
   for (const std::string group : {"outputs", "outputs64", "loss", "grads", "grads64"}) {
     for (const std::string& name : test::data_sets_below(golden.file, group)) {
       const std::size_t slash = name.rfind('/'),
@@ -139,18 +139,25 @@ TEST_CASE("a carried score of a masked pair that is changed by a thousandth is n
   WARN(masked << " scores of masked pairs changed");
 }
 
-TEST_CASE("a golden file with a data set removed or a number changed by a thousandth is noticed", "[golden]") {
+namespace {
+
+// Removes and changes data sets of the files with gradients, of every file or of each kind in the first that has it.
+void require_changed_files_noticed(test::Sweep sweep) {
   int files = 0, data_sets = 0;
+  std::set<std::string> seen;
   for (const auto& path : test::model_files("etc")) {
     const GoldenCase golden(path);
     // Files of all kinds: gradients in both precisions, with and without scores.
     if (!golden.file.has("grads64")) continue;
+    if (sweep == test::Sweep::every_group) seen.clear();
+    const std::vector<std::string> names = one_of_each_kind(golden, seen);
+    if (names.empty()) continue;
     CAPTURE(path.filename().string());
     ++files;
     const GoldenRun run = test::golden_run(golden, golden.config, true);
     const test::LayerStates attention = test::attention_states(golden);
     REQUIRE(tolerated(path, run, attention));
-    for (const std::string& name : one_of_each_kind(golden)) {
+    for (const std::string& name : names) {
       CAPTURE(name);
       ++data_sets;
       const Falsified removed(path), changed(path);
@@ -164,4 +171,14 @@ TEST_CASE("a golden file with a data set removed or a number changed by a thousa
     CHECK_THROWS_WITH(tolerated(without.path, run, attention), Contains("expected both loss and grads, or neither"));
   }
   if (files > 0) WARN(data_sets << " data sets of " << files << " files removed and changed");
+}
+
+}  // namespace
+
+TEST_CASE("a golden file with a data set removed or a number changed by a thousandth is noticed", "[golden]") {
+  require_changed_files_noticed(test::Sweep::first_of_kind);
+}
+
+TEST_CASE("removed data sets and changed numbers of every golden file are noticed", "[golden][slow]") {
+  require_changed_files_noticed(test::Sweep::every_group);
 }

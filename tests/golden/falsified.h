@@ -4,11 +4,22 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/support/folders.h"
 
 namespace etc::test {
+
+// Which numbers a test changes: those of every file and group (slow), or of each kind of data set in the first that has it.
+enum class Sweep { every_group, first_of_kind };
+
+// Removes the names that an earlier group had, if the sweep leaves those out.
+inline void keep_new(Sweep sweep, std::set<std::string>& seen, std::vector<std::string>& names) {
+  if (sweep == Sweep::first_of_kind)
+    std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
+}
 
 struct Falsified {
   explicit Falsified(const std::filesystem::path& original) : path(folder / original.filename()) {

@@ -113,7 +113,8 @@ GoldenMasks GoldenMasks::example(std::int64_t b) const {
 }
 
 const std::vector<std::int32_t>& GoldenMasks::mask(const std::string& type) const {
-  return type == "l2l" ? l2l : type == "l2g" ? l2g : type == "g2g" ? g2g : g2l;
+  if (type[0] == 'l') return type[2] == 'l' ? l2l : l2g;
+  return type[2] == 'l' ? g2l : g2g;
 }
 
 const std::vector<std::int32_t>& GoldenMasks::ids(const std::string& type) const {
@@ -121,7 +122,7 @@ const std::vector<std::int32_t>& GoldenMasks::ids(const std::string& type) const
 }
 
 std::int64_t GoldenMasks::key(const std::string& type, std::int64_t query, std::int64_t column) const {
-  const std::int64_t key = type == "l2l" ? query + column - window / 2 : column;
+  const std::int64_t key = is_windowed(type) ? query + column - window / 2 : column;
   return key >= 0 && key < keys(type) ? key : -1;
 }
 

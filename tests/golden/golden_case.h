@@ -35,10 +35,12 @@ struct GoldenMasks {
   sparse::AttentionLabels labels(std::int64_t radius, std::int64_t relative_labels) const;
   GoldenMasks example(std::int64_t b) const;  // of one example
 
-  // The arrays of a type ("l2g") have the shape [batch, queries, columns].
+  // The arrays of a type ("l2g") have the shape [batch, queries, columns]. Types are told apart by their letters: these
+  // functions are called for every pair, and comparing texts would take most of their time.
+  static bool is_windowed(const std::string& type) { return type[0] == 'l' && type[2] == 'l'; }
   std::int64_t queries(const std::string& type) const { return type[0] == 'l' ? length : globals; }
   std::int64_t keys(const std::string& type) const { return type[2] == 'l' ? length : globals; }
-  std::int64_t columns(const std::string& type) const { return type == "l2l" ? window : keys(type); }
+  std::int64_t columns(const std::string& type) const { return is_windowed(type) ? window : keys(type); }
   const std::vector<std::int32_t>& mask(const std::string& type) const;
   const std::vector<std::int32_t>& ids(const std::string& type) const;
   // The key of a column; -1 outside the sequence.

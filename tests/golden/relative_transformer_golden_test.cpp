@@ -12,6 +12,7 @@
 #include "tests/core/tensor_values.h"
 #include "tests/golden/falsified.h"
 #include "tests/golden/golden_case.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
 #include "tests/support/h5_edit.h"
@@ -96,7 +97,7 @@ bool is_table(const std::string& name) {
 
 // The numbers of a parameter that the file has: of tables only the rows of its labels.
 std::int64_t size_in_file(const DenseConfig& config, std::int64_t labels, const Parameter& parameter) {
-  return is_table(parameter.name) ? parameter.size() / (2 * config.relative_clip + 1) * labels : parameter.size();
+  return is_table(parameter.name) ? parameter.size() / (2 * config.clip() + 1) * labels : parameter.size();
 }
 
 // The numbers of one forward and backward pass, by the file's names below `outputs` and below `grads`.
@@ -209,9 +210,8 @@ TEST_CASE("a dense encoder with ETC's labels has the outputs and gradients of th
   GoldenReport report("relative transformer", {"outputs", "gradients"});
   for (const std::filesystem::path& path : model_files("relative_transformer")) {
     const GoldenFile file(path);
-    const std::vector<std::string> groups = file.groups();
-    CHECK(!groups.empty());
-    for (const std::string& group : groups) {
+    require_groups(file, "", {"post_ln", "pre_ln"});
+    for (const std::string& group : file.groups()) {
       CAPTURE(path.filename().string(), group);
       const RelativeFigures figures = compare_relative(file, group, relative_results(file, group));
       INFO(figures.outputs.where << " " << figures.gradients.where);
@@ -231,12 +231,16 @@ void falsify_largest(const std::filesystem::path& path, const std::string& group
   H5Edit(path).scale_element("/" + group + "/" + name, largest, of_pairs ? 0 : 1.01);
 }
 
-TEST_CASE("a changed number of any data set of a relative transformer is noticed", "[golden]") {
+void require_changed_groups_noticed(Sweep sweep) {
   register_cpu_backend();
   for (const std::filesystem::path& original : model_files("relative_transformer")) {
-    for (const std::string& group : GoldenFile(original).groups()) {
-      const RelativeResults results = relative_results(GoldenFile(original), group);
-      for (const std::string& name : data_sets_below(GoldenFile(original), group)) {
+    const GoldenFile unchanged(original);
+    std::set<std::string> seen;
+    for (const std::string& group : unchanged.groups()) {
+      const RelativeResults results = relative_results(unchanged, group);
+      std::vector<std::string> names = data_sets_below(unchanged, group);
+      keep_new(sweep, seen, names);
+      for (const std::string& name : names) {
         // The bias of keys shifts all scores of a row alike; what it is makes no difference.
         if (name.ends_with("key_projection/linear/bias")) continue;
         CAPTURE(group, name);
@@ -248,6 +252,14 @@ TEST_CASE("a changed number of any data set of a relative transformer is noticed
       }
     }
   }
+}
+
+TEST_CASE("a changed number of any data set of a relative transformer is noticed", "[golden]") {
+  require_changed_groups_noticed(Sweep::first_of_kind);
+}
+
+TEST_CASE("a changed number of every group of a relative transformer is noticed", "[golden][slow]") {
+  require_changed_groups_noticed(Sweep::every_group);
 }
 
 // Appends a row of zeros to a table or its gradient [labels, …].

@@ -51,7 +51,7 @@ def name_of(path):
 def blanked(text):
     """Replaces comments, preprocessor lines and string literals by blanks; line numbers do not change."""
     def blanks(match):
-        return re.sub(r"[^\n]", " ", match.group())
+        return "\n".join(" " * len(line) for line in match.group().split("\n"))
     token = r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])\''
     text = re.sub(token, blanks, text, flags=re.S)
     return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", blanks, text, flags=re.M)

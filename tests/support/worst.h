@@ -1,4 +1,4 @@
-// The worst of many differences from golden numbers.
+// The worst of many differences.
 #pragma once
 
 #include <cmath>

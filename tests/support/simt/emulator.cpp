@@ -81,6 +81,10 @@ const char* file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
+bool same_text(const char* a, const char* b) {
+  return a == b || std::strcmp(a, b) == 0;
+}
+
 class Emulator {
  public:
   void launch(const char* name, const Grid& grid, int threads, std::int64_t max_shared, void (*run)(const void*),
@@ -93,7 +97,10 @@ class Emulator {
   std::int64_t block_number() const { return block_number_; }
   std::int64_t shared_bytes() const { return shared_bytes_; }
   unsigned char* shared() { return shared_.data(); }
-  SharedCell& cell(std::uint32_t offset) { return cells_[offset / 2]; }
+  // Words are accessed by the first of their two cells, so first cells lie together.
+  SharedCell& cell(std::uint32_t offset) {
+    return cells_[offset % 4 < 2 ? offset / 4 : second_cells_ + offset / 4].of_block(cells_block_);
+  }
   GlobalShadow& global() { return global_; }
   EmulatorCounts counts;
   std::map<std::string, std::int64_t> launches_by_name;
@@ -110,14 +117,22 @@ class Emulator {
                             current_, file_name(site.file), site.line, what));
   }
   // `step`: 4 if only whole words are accessed, else 2.
-  void check_cells(std::uint32_t offset, std::uint32_t bytes, std::uint32_t step,
-                   Trouble (SharedCell::*access)(const Moment&), Site site, const char* verb);
+  template <Conflict (SharedCell::*kAccess)(const Moment&)>
+  void check_cells(std::uint32_t offset, std::uint32_t bytes, std::uint32_t step, Site site, const char* verb) {
+    const Moment moment = now();
+    for (std::uint32_t at = offset; at < offset + bytes; at += step) {
+      const Conflict conflict = (cell(at).*kAccess)(moment);
+      if (conflict.trouble != Trouble::none) shared_fault(conflict, at, site, verb);
+    }
+  }
   void land(const Copy& copy);
 
  private:
   Moment moment_of(int thread) const {
-    return {static_cast<std::uint32_t>(thread), interval_, warp_intervals_[static_cast<std::size_t>(thread / kWarp)]};
+    return {static_cast<std::uint16_t>(thread), static_cast<std::uint16_t>(interval_),
+            warp_intervals_[static_cast<std::size_t>(thread / kWarp)]};
   }
+  [[noreturn]] void shared_fault(const Conflict& conflict, std::uint32_t at, Site site, const char* verb) const;
   void check_limits(const Grid& grid, int threads, std::int64_t max_shared) const;
   void run_block();
   bool run_warp(int warp);
@@ -137,6 +152,8 @@ class Emulator {
   std::int64_t shared_bytes_ = 0;
   std::vector<unsigned char> shared_;
   std::vector<SharedCell> cells_;
+  std::size_t second_cells_ = 0;   // where they begin
+  std::uint32_t cells_block_ = 0;  // blocks begun in all launches
   GlobalShadow global_;
   std::exception_ptr failure_;
 };
@@ -170,7 +187,8 @@ void Emulator::launch(const char* name, const Grid& grid, int threads, std::int6
   while (threads_.size() < static_cast<std::size_t>(threads)) threads_.push_back(std::make_unique<Thread>());
   warp_intervals_.assign(static_cast<std::size_t>(ceil_div(threads, kWarp)), 0);
   shared_.resize(static_cast<std::size_t>(shared_bytes_));
-  cells_.resize(static_cast<std::size_t>((shared_bytes_ + 1) / 2));
+  second_cells_ = static_cast<std::size_t>(ceil_div(shared_bytes_, std::int64_t{4}));
+  cells_.resize(2 * second_cells_);
   global_.forget();
   ++counts.launches;
   ++launches_by_name[name];
@@ -230,7 +248,10 @@ void Emulator::run_block() {
   ++counts.blocks;
   interval_ = 0;
   std::fill(warp_intervals_.begin(), warp_intervals_.end(), 0u);
-  for (SharedCell& cell : cells_) cell.forget();
+  if (++cells_block_ == SharedCell::kBlocks) {
+    std::fill(cells_.begin(), cells_.end(), SharedCell());
+    cells_block_ = 1;
+  }
   std::fill(shared_.begin(), shared_.end(), static_cast<unsigned char>(0xcd));
   for (int i = 0; i < thread_count_; ++i) {
     Thread& t = *threads_[static_cast<std::size_t>(i)];
@@ -257,7 +278,7 @@ void Emulator::run_block() {
       if (t.ended) continue;
       current_ = i;
       if (waiting == nullptr) waiting = &t;
-      if (t.site.line != waiting->site.line || std::strcmp(t.site.file, waiting->site.file) != 0) {
+      if (t.site.line != waiting->site.line || !same_text(t.site.file, waiting->site.file)) {
         fault(t.site, fmt::format("divergence: this thread waits at a sync_block, another at one in {}:{}",
                                   file_name(waiting->site.file), waiting->site.line));
       }
@@ -312,7 +333,7 @@ void Emulator::load_matrix(int first, bool transposed) {
     current_ = first + i;
     const Thread& t = self();
     if (t.offset % 16 != 0) fault(t.site, fmt::format("unaligned: a row of 16 bytes at offset {}", t.offset));
-    check_cells(t.offset, 16, 2, &SharedCell::read, t.site, "read");
+    check_cells<&SharedCell::read>(t.offset, 16, 2, t.site, "read");
     std::memcpy(matrices[i / 8][i % 8], shared_.data() + t.offset, 16);
   }
   for (int i = 0; i < kWarp; ++i) {
@@ -352,25 +373,17 @@ void Emulator::mma(int first) {
   }
 }
 
-void Emulator::check_cells(std::uint32_t offset, std::uint32_t bytes, std::uint32_t step,
-                           Trouble (SharedCell::*access)(const Moment&), Site site, const char* verb) {
-  const Moment moment = now();
-  for (std::uint32_t at = offset; at < offset + bytes; at += step) {
-    SharedCell& place = cell(at);
-    switch ((place.*access)(moment)) {
-      case Trouble::none:
-        break;
-      case Trouble::uninitialised:
-        fault(site, fmt::format("uninitialised: {} of shared memory at offset {} that nobody has written", verb, at));
-      case Trouble::in_flight:
-        fault(site, fmt::format("race: {} of shared memory at offset {} while a copy_async of thread {} is under way",
-                                verb, at, place.other()));
-      case Trouble::race:
-        fault(site, fmt::format("race: {} of shared memory at offset {} that thread {} touches without a barrier "
-                                "between them",
-                                verb, at, place.other()));
-    }
+void Emulator::shared_fault(const Conflict& conflict, std::uint32_t at, Site site, const char* verb) const {
+  if (conflict.trouble == Trouble::uninitialised) {
+    fault(site, fmt::format("uninitialised: {} of shared memory at offset {} that nobody has written", verb, at));
   }
+  if (conflict.trouble == Trouble::in_flight) {
+    fault(site, fmt::format("race: {} of shared memory at offset {} while a copy_async of thread {} is under way", verb,
+                            at, conflict.other));
+  }
+  fault(site,
+        fmt::format("race: {} of shared memory at offset {} that thread {} touches without a barrier between them",
+                    verb, at, conflict.other));
 }
 
 void Emulator::land(const Copy& copy) {
@@ -442,11 +455,20 @@ std::uintptr_t check_place(const void* base, std::int64_t size, std::int64_t i, 
       reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(i * element_bytes);
   // A whole struct is read in pieces of at most 16 bytes.
   const std::int64_t bytes = element_bytes * count, unit = std::min<std::int64_t>(16, bytes & -bytes);
-  if (address % static_cast<std::uintptr_t>(unit) != 0) {
+  if ((address & static_cast<std::uintptr_t>(unit - 1)) != 0) {  // a power of two; a division takes as long as the rest
     e.fault(site,
             fmt::format("unaligned: {} of {} bytes at element {} in global memory", verb, element_bytes * count, i));
   }
   return address;
+}
+
+// memcpy, whose calls for a word take longer than the word's checks.
+void copy_bytes(void* to, const void* from, std::uint32_t bytes) {
+  if (bytes == sizeof(std::uint32_t)) {
+    std::memcpy(to, from, sizeof(std::uint32_t));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
 }
 
 }  // namespace
@@ -503,13 +525,15 @@ std::uint32_t take_shared(std::int64_t end, Site site) {
 }
 
 void load_shared(std::uint32_t offset, std::uint32_t bytes, void* value, Site site) {
-  emulator().check_cells(offset, bytes, bytes >= 4 ? 4 : 2, &SharedCell::read, site, "read");
-  std::memcpy(value, emulator().shared() + offset, bytes);
+  Emulator& e = emulator();
+  e.check_cells<&SharedCell::read>(offset, bytes, bytes >= 4 ? 4 : 2, site, "read");
+  copy_bytes(value, e.shared() + offset, bytes);
 }
 
 void store_shared(std::uint32_t offset, std::uint32_t bytes, const void* value, Site site) {
-  emulator().check_cells(offset, bytes, bytes >= 4 ? 4 : 2, &SharedCell::write, site, "write");
-  std::memcpy(emulator().shared() + offset, value, bytes);
+  Emulator& e = emulator();
+  e.check_cells<&SharedCell::write>(offset, bytes, bytes >= 4 ? 4 : 2, site, "write");
+  copy_bytes(e.shared() + offset, value, bytes);
 }
 
 void shared_out_of_bounds(std::int64_t i, std::int64_t count, Site site) {
@@ -521,8 +545,8 @@ void copy_async(std::uint32_t offset, int bytes, const void* from, bool valid, S
   if (offset % static_cast<std::uint32_t>(bytes) != 0) {
     e.fault(site, fmt::format("unaligned: copy_async of {} bytes to offset {}", bytes, offset));
   }
-  e.check_cells(offset, static_cast<std::uint32_t>(bytes), bytes == 4 ? 4 : 2, &SharedCell::begin_copy, site,
-                "copy_async");
+  e.check_cells<&SharedCell::begin_copy>(offset, static_cast<std::uint32_t>(bytes), bytes == 4 ? 4 : 2, site,
+                                         "copy_async");
   Thread& self = e.self();
   self.copies.push_back({offset, bytes, valid ? from : nullptr, self.committed});
 }
@@ -536,15 +560,10 @@ void copy_async_wait(int pending) {
   Thread& self = e.self();
   // Groups are numbered by commits; copies after the last commit belong to no group yet and stay pending.
   const int landed = self.committed - pending;
-  std::vector<Copy> remaining;
-  for (const Copy& copy : self.copies) {
-    if (copy.group < landed) {
-      e.land(copy);
-    } else {
-      remaining.push_back(copy);
-    }
-  }
-  self.copies = std::move(remaining);
+  std::erase_if(self.copies, [&](const Copy& copy) {
+    if (copy.group < landed) e.land(copy);
+    return copy.group < landed;
+  });
 }
 
 void load_matrix(std::uint32_t offset, bool transposed, std::uint32_t* r, Site site) {
