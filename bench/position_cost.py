@@ -31,7 +31,7 @@ METHODS = {
     "Shaw, k 64": {"relative_positions": "shaw", "relative_clip": 64},
     "Shaw and values, k 64": {"relative_positions": "shaw_values", "relative_clip": 64},
     "T5": {"relative_positions": "t5"},
-    "Transformer-XL": {"relative_positions": "transformer_xl"},
+    "Transformer-XL": {"relative_positions": "transformer_xl", "relative_clip": 64},
     "Huang 1, k 16": {"relative_positions": "huang1", "relative_clip": 16},
     "Huang 2, k 16": {"relative_positions": "huang2", "relative_clip": 16},
     "Huang 3, k 16": {"relative_positions": "huang3", "relative_clip": 16},

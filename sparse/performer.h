@@ -23,6 +23,7 @@ struct PerformerInputs {
   const std::int64_t* key_offsets = nullptr;    // [B+1]; causal: equal to query_offsets
   bool causal = false;                          // a token sees itself and earlier tokens
   bool stabilised = true;                       // false: the plain formula, which overflows for large inputs
+  float scale = 0;                              // s, of q·k; 0: 1/sqrt(D)
 };
 
 struct PerformerForward {
@@ -45,14 +46,14 @@ struct PerformerBackward {
 };
 
 // Attention of every query over all keys of its example (causal: up to its own), with features instead of exp(q·k).
-//   x'    = x D^(-1/4),  u_r(x) = w_r·x',  h(x) = |x'|^2 / 2                  w: rows of the projection
+//   x'    = x sqrt(s),  u_r(x) = w_r·x',  h(x) = |x'|^2 / 2                   w: rows of the projection
 //   f(q_i) = exp(u - h - max_r u_r(q_i)) + 1e-6                               per query
 //   f(k_j) = exp(u - h - max_{j,r} u_r(k_j)) + 1e-6                           per example and head
 //   den_i = f(q_i)·sum_j f(k_j)                                               j <= i if causal
 //   out_i = f(q_i)·(sum_j f(k_j) v_jT) / den_i
 // Not stabilised: without maxima and 1e-6. The published 1/sqrt(m) of both features cancels and is left out.
 // Rules: an example without keys gives out = 0, den = 0 and no gradient. No masks, labels, relative tables, dropout or
-//   running scores: there are no pairs. The same bits for any thread count and any batch neighbours: maxima are taken
+//   running scores: there are no pairs (scores of several layers: join their heads, scale that of one layer). The same bits for any thread count and any batch neighbours: maxima are taken
 //   per example, sums run over chunks of 512 rows counted from the example's first. With causal and stabilised, a later
 //   key still influences a query through the common maximum, but only by the added 1e-6.
 // Cost: 8*N*m*D operations per token, causal about 12. Memory: state, N*m*(D+1) floats per example (causal: per chunk

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,14 @@ namespace etc::sparse {
 
 inline constexpr std::int64_t kChunkRows = 512;  // rows of a task; their sums use one slot
 inline constexpr std::int64_t kLineFloats = 16;  // a cache line, and a multiple of every instruction set's vector
+
+// What |x|^2 is multiplied by (s), and what the projection is multiplied by (its root).
+inline float square_scale(const PerformerInputs& in) {
+  return in.scale > 0 ? in.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)));
+}
+inline float projection_scale(const PerformerInputs& in) {
+  return in.scale > 0 ? std::sqrt(in.scale) : static_cast<float>(std::pow(static_cast<double>(in.head_size), -0.25));
+}
 
 // Sizes of a call, padded to whole cache lines; the padding is 0.
 struct PerformerSizes {

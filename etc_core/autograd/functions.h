@@ -112,6 +112,9 @@ Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows);
 // y = x_0 above x_1: the rows of both, in order.   x_0 [M_0, H], x_1 [M_1, H] → y [M_0 + M_1, H].   Saves nothing.
 Var join_rows(Tape& tape, const Var& x_0, const Var& x_1);
 
+// y: the numbers of x in another shape.   x, y: as many numbers.   Saves nothing.
+Var reshaped(Tape& tape, const Var& x, std::vector<std::int64_t> shape);
+
 // x in the memory of a device, or x itself when it is there already: for data or functions that exist only on the host,
 // such as the loss of a few logits. Saves nothing.
 Var on_device(Tape& tape, const Var& x, Device device);

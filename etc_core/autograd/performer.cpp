@@ -40,7 +40,8 @@ struct PerformerKept {
             batch->query_offsets.data(),
             batch->key_offsets.data(),
             batch->causal,
-            true};
+            true,
+            batch->scale};
   }
 };
 

@@ -17,6 +17,7 @@ struct PerformerBatch {
   std::int64_t heads = 0;                   // N
   std::int64_t head_size = 0;               // D
   bool causal = false;
+  float scale = 0;  // of q·k; 0: 1/sqrt(D)
 };
 
 struct PerformerColumns {

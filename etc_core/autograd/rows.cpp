@@ -1,5 +1,6 @@
-// Choosing and joining rows of variables.
+// Choosing, joining and reshaping rows of variables.
 #include <array>
+#include <utility>
 
 #include "etc_core/autograd/functions.h"
 #include "etc_core/autograd/recording.h"
@@ -66,6 +67,15 @@ Var join_rows(Tape& tape, const Var& x_0, const Var& x_1) {
       from += dx.size();
       if (slots[i]->needed()) slots[i]->add(dx);
     }
+  });
+  return result;
+}
+
+Var reshaped(Tape& tape, const Var& x, std::vector<std::int64_t> shape) {
+  Var result = made(tape, "reshaped", x.value().reshaped(std::move(shape)));
+  if (!tape.recording()) return result;
+  record(tape, "reshaped", result, [slot = x.gradient(), own = x.value().shape()](Tensor dy) {
+    if (slot->needed()) slot->add(dy.reshaped(own));
   });
   return result;
 }

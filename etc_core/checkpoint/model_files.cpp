@@ -249,8 +249,7 @@ std::string position_hint(const TensorFileReader& file, const Parameter& paramet
                        dense->relative_buckets);
   }
   if (!resizing) return " (of another relative_clip: see resize_relative)";
-  return fmt::format(" (not the rows of relative_clip {}, which the checkpoint's config.json has)",
-                     dense->relative_clip);
+  return fmt::format(" (not the rows of relative_clip {}, which the checkpoint's config.json has)", dense->clip());
 }
 
 using ParameterSources = std::vector<std::pair<Parameter*, std::string>>;  // parameter, name in the file

@@ -1,9 +1,11 @@
 #include "etc_core/nn/dense_attention.h"
 
+#include <cmath>
 #include <string>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/nn/carried_heads.h"
 #include "etc_core/nn/input_checks.h"
 #include "sparse/patterns/bigbird.h"
 #include "sparse/patterns/causal.h"
@@ -35,7 +37,6 @@ void check_unused_keys(const DenseConfig& config) {
   if (config.attention != Attention::bigbird) {
     if (config.bigbird_block_size != usual.bigbird_block_size) unused("bigbird_block_size", "bigbird");
     if (config.bigbird_random_blocks != usual.bigbird_random_blocks) unused("bigbird_random_blocks", "bigbird");
-    if (config.bigbird_per_head) unused("bigbird_per_head", "bigbird");
     if (config.bigbird_per_layer) unused("bigbird_per_layer", "bigbird");
   }
   if (config.attention != Attention::performer) {
@@ -88,10 +89,6 @@ void check_attention(const DenseConfig& config) {
                "pair, so all layers must have the same blocks");
   }
   if (config.attention != Attention::performer) return;
-  if (config.carries_scores()) {
-    fail_usage("config",
-               "attention: performer: expected use_residual_attention false: linear attention has no scores of pairs");
-  }
   if (config.has_relative_positions()) {
     fail_usage("config",
                "relative_positions: expected none with attention performer, got {}: linear attention has no pairs to "
@@ -146,8 +143,10 @@ void DenseAttention::draw_projections(std::int64_t redraw) {
   if (drawn_ == redraw) return;
   projections_.clear();  // closures keep the projections of their pass
   for (std::int64_t layer = 0; layer < config_.num_hidden_layers; ++layer) {
-    projections_.push_back(Tensor::empty({config_.performer_features, config_.head_size()}, Purpose::weights));
-    sparse::draw_projection({config_.performer_features, config_.head_size(), config_.performer_norms,
+    // Carried scores are those of the heads of all layers up to this one, joined.
+    const std::int64_t size = config_.head_size() * (config_.carries_scores() ? layer + 1 : 1);
+    projections_.push_back(Tensor::empty({config_.performer_features, size}, Purpose::weights));
+    sparse::draw_projection({config_.performer_features, size, config_.performer_norms,
                              static_cast<std::uint64_t>(config_.attention_seed), layer, redraw},
                             projections_.back().data());
   }
@@ -204,11 +203,35 @@ ElementType DenseAttention::row_type(const Shared& shared, std::int64_t layer, c
   return etc::row_type(*pairs_of(shared, layer), op(), tables, device);
 }
 
-Var DenseAttention::attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass,
-                           const AttentionInputs& inputs) const {
-  const auto at = static_cast<std::size_t>(layer);
+Var DenseAttention::linear(Tape& tape, const Shared& shared, std::int64_t layer, const AttentionInputs& inputs) const {
   const KeyColumns& own = inputs.keys[0];
-  if (shared.linear != nullptr) return performer(tape, shared.linear, shared.projections[at], {inputs.q, own.k, own.v});
+  return performer(tape, shared.linear, shared.projections[static_cast<std::size_t>(layer)], {inputs.q, own.k, own.v});
+}
+
+Var DenseAttention::linear(Tape& tape, const Shared& shared, std::int64_t layer, const AttentionInputs& inputs,
+                           Carried& carried) const {
+  const HeadSizes sizes{config_.num_attention_heads, config_.head_size()};
+  const std::int64_t parts = layer + 1;
+  const KeyColumns& own = inputs.keys[0];
+  carried.q = join_heads(tape, carried.q, head_rows(tape, inputs.q, sizes), sizes);
+  carried.k = join_heads(tape, carried.k, head_rows(tape, own.k, sizes), sizes);
+  const Var values = pad_heads(tape, head_rows(tape, own.v, sizes), parts, sizes);
+  auto joined = std::make_shared<PerformerBatch>(*shared.linear);
+  joined->head_size = parts * sizes.head_size;
+  // The scale is that of one layer's scores, divided for their mean.
+  const double scale = 1.0 / std::sqrt(static_cast<double>(sizes.head_size));
+  joined->scale = static_cast<float>(config_.use_running_mean ? scale / static_cast<double>(parts) : scale);
+  const Var attended = performer(tape, joined, shared.projections[static_cast<std::size_t>(layer)],
+                                 {{carried.q, 0}, {carried.k, 0}, {values, 0}});
+  return first_of_heads(tape, attended, parts, sizes);
+}
+
+Var DenseAttention::attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass,
+                           const AttentionInputs& inputs, Carried& carried) const {
+  if (shared.linear != nullptr) {
+    return config_.carries_scores() ? linear(tape, shared, layer, inputs, carried)
+                                    : linear(tape, shared, layer, inputs);
+  }
   return attention(tape, op(), pairs_of(shared, layer), layer, pass, inputs);
 }
 

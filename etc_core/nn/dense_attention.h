@@ -17,7 +17,7 @@ namespace etc {
 // Throws UsageError naming the key if the kind of attention contradicts the rest of the configuration:
 //   a window without radius, or a radius without window; causal blocks; keys of a kind that is not chosen
 //   carried scores if every layer draws its own blocks
-//   carried scores, relative positions or dropout with linear attention, which has no pairs
+//   relative positions or dropout with linear attention, which has no pairs
 //   memory if the encoder is not causal, has absolute positions or has linear attention
 void check_attention(const DenseConfig& config);
 
@@ -41,14 +41,25 @@ class DenseAttention {
   // The best number type of q, k and v for attend().
   ElementType row_type(const Shared& shared, std::int64_t layer, const RelativeParameters& tables, Device device) const;
 
+  // What linear attention with residual scores passes on from layer to layer: queries and keys of all layers so far,
+  // head by head (carried_heads.h). Undefined before the first layer, and in every other encoder.
+  struct Carried {
+    Var q, k;  // [T, N·layers·D]
+  };
+
   // q, k, v [T, A] → [T, A]
-  Var attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass, const AttentionInputs& inputs) const;
+  Var attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass, const AttentionInputs& inputs,
+             Carried& carried) const;
 
  private:
   const std::shared_ptr<AttentionBatch>& pairs_of(const Shared& shared, std::int64_t layer) const;
   OperatorBatch tiles(const EncoderInput& input, std::int64_t layer, const SegmentMemory* memory) const;
   OperatorBatch causal_tiles(const EncoderInput& input, const SegmentMemory* memory) const;
   const sparse::AttentionOperator& op() const;
+  // Linear attention with scores of this layer, and with those of all layers up to it.
+  Var linear(Tape& tape, const Shared& shared, std::int64_t layer, const AttentionInputs& inputs) const;
+  Var linear(Tape& tape, const Shared& shared, std::int64_t layer, const AttentionInputs& inputs,
+             Carried& carried) const;
   void draw_projections(std::int64_t redraw);
 
   const DenseConfig& config_;

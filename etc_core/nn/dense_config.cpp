@@ -113,7 +113,8 @@ const FieldList<DenseConfig>& field_list() {
         {"nezha_index", Method::nezha_index},
         {"nezha_signed", Method::nezha_signed},
         {"etc", Method::etc}}},
-      {"relative_clip", &DenseConfig::relative_clip, "tokens farther apart count as this far", count},
+      {"relative_clip", &DenseConfig::relative_clip,
+       "tokens farther apart count as this far; none: 511 of huang1 to huang4 and transformer_xl, 64 of others", count},
       {"relative_sharing",
        &DenseConfig::relative_sharing,
        "tables of shaw, huang and etc: of each layer and head, of all heads of a layer, or one; u and v of "

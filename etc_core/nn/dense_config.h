@@ -56,7 +56,7 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   std::int64_t attention_seed = 0;  // for random blocks and for directions of features
   std::int64_t bigbird_block_size = 64;
   std::int64_t bigbird_random_blocks = 3;
-  bool bigbird_per_head = false, bigbird_per_layer = false;  // separate random blocks
+  bool bigbird_per_head = true, bigbird_per_layer = false;  // separate random blocks
   std::int64_t performer_features = 256;
   sparse::PerformerDraw::Norms performer_norms = sparse::PerformerDraw::Norms::chi;
   std::int64_t performer_redraw = 0;  // training steps after which directions are redrawn; 0: never

@@ -40,8 +40,8 @@ struct DenseEncoder::Impl {
   };
 
   KeyColumns keys_of(Tape& tape, const std::vector<Columns>& of, std::int64_t layer, const Context& context) const;
-  // x [T, H] → [T, H]
-  Var attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const;
+  // x, the first of the states, [T, H] → [T, H]. The others are what attention passes on to the next layer.
+  Var attend(Tape& tape, LayerStates& states, std::int64_t layer, const Context& context, Pass pass) const;
   Var feed_forward(Tape& tape, const Var& x, std::int64_t layer, const Context& context) const;
   PassSetting setting(const Tape& tape, const ForwardOptions& options) const;
   Context context(const EncoderInput& input, const PassSetting& setting);
@@ -87,7 +87,9 @@ KeyColumns DenseEncoder::Impl::keys_of(Tape& tape, const std::vector<Columns>& o
   return {joined(1), joined(2)};
 }
 
-Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const {
+Var DenseEncoder::Impl::attend(Tape& tape, LayerStates& states, std::int64_t layer, const Context& context,
+                               Pass pass) const {
+  const Var x = states[0];
   const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
   const RelativeParameters tables = parameters.positions.tables(tape, layer, context.projected);
   const ElementType type = dense_attention.row_type(context.shared, layer, tables, x.value().device());
@@ -97,8 +99,11 @@ Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, con
   if (context.shared.memory != nullptr && pass == Pass::forward) context.shared.memory->remember(layer, x.value());
   const Columns no_keys = {Var(Tensor::empty({0, config.attention_size()}, Purpose::activations, x.value().device())),
                            0};
+  DenseAttention::Carried carried;
+  if (states.size() > 1) carried = {states[1], states[2]};
   const Var attended =
-      dense_attention.attend(tape, context.shared, layer, pass, {of[0], {{keys, {no_keys, no_keys}}}, tables});
+      dense_attention.attend(tape, context.shared, layer, pass, {of[0], {{keys, {no_keys, no_keys}}}, tables}, carried);
+  if (carried.q.defined()) states = {x, carried.q, carried.k};
   return own.attention_residual.output(tape, x, own.attention.project_out(tape, attended, context),
                                        context.dropout(layer, DropoutSite::long_attention_output, context.rows),
                                        context);
@@ -137,8 +142,8 @@ Var DenseEncoder::Impl::run(Tape& tape, Var x, const Context& context, const For
     const auto at = static_cast<std::size_t>(unit);
     std::int64_t attentions = first_attention[at], feed_forwards = first_feed_forward[at];
     for (const char sublayer : units[at]) {
-      Var& y = states[0];
-      y = sublayer == 's' ? attend(on, y, attentions++, context, pass) : feed_forward(on, y, feed_forwards++, context);
+      states[0] = sublayer == 's' ? attend(on, states, attentions++, context, pass)
+                                  : feed_forward(on, states[0], feed_forwards++, context);
     }
     return states;
   };

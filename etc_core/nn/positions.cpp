@@ -21,6 +21,9 @@ using Method = PositionConfig::Method;
 using Sharing = PositionConfig::Sharing;
 using TableInit = PositionConfig::TableInit;
 
+// Largest distances of relative_clip none.
+constexpr std::int64_t kUsualClip = 64, kWholeText = 511;
+
 bool is_nezha(Method method) {
   return method == Method::nezha_index || method == Method::nezha_signed;
 }
@@ -62,6 +65,12 @@ sparse::T5Buckets t5_settings(const PositionConfig& config) {
 
 }  // namespace
 
+std::int64_t PositionConfig::clip() const {
+  const bool unclipped = multiplies(relative_positions) || relative_positions == Method::huang4 ||
+                         relative_positions == Method::transformer_xl;
+  return relative_clip.value_or(unclipped ? kWholeText : kUsualClip);
+}
+
 std::vector<std::string> PositionConfig::unread_position_keys() const {
   const PositionConfig usual;
   const bool t5 = relative_positions == Method::t5, xl = relative_positions == Method::transformer_xl;
@@ -70,7 +79,8 @@ std::vector<std::string> PositionConfig::unread_position_keys() const {
   const auto add = [&](const char* key, bool read, bool given) {
     if (given && !read) keys.emplace_back(key);
   };
-  add("relative_clip", has_relative_positions() && !t5, relative_clip != usual.relative_clip);
+  // Not a given value, because files of older programs have it beside every method.
+  add("relative_clip", has_relative_positions() && !t5, relative_clip.value_or(kUsualClip) != kUsualClip);
   add("relative_sharing", trained_tables || xl, relative_sharing != usual.relative_sharing);
   add("relative_init", trained_tables || t5, relative_init != usual.relative_init);
   add("relative_buckets", t5, relative_buckets != usual.relative_buckets);
@@ -89,9 +99,8 @@ void PositionConfig::validate_positions(std::int64_t position_rows) const {
         "make every method look alike), got {}",
         position_rows);
   }
-  if (2 * relative_clip + 1 > sparse::kMostLabels) {
-    fail_usage("config", "relative_clip: expected at most {} distances, got {}", sparse::kMostLabels / 2 - 1,
-               relative_clip);
+  if (2 * clip() + 1 > sparse::kMostLabels) {
+    fail_usage("config", "relative_clip: expected at most {} distances, got {}", sparse::kMostLabels / 2 - 1, clip());
   }
   if (multiplies(relative_positions) && relative_init == TableInit::zeros) {
     fail_usage("config", "relative_init: expected another than zeros, which make all scores 0");
@@ -118,7 +127,7 @@ Positions::Positions(ParameterSet& parameters, const std::string& names, const P
     : config_(config), sizes_(sizes) {
   const Method method = config.relative_positions;
   if (method == Method::none) return;
-  const std::int64_t k = config.relative_clip;
+  const std::int64_t k = config.clip();
   if (is_nezha(method)) {
     const NezhaRows over = method == Method::nezha_index ? NezhaRows::index : NezhaRows::signed_distance;
     if (sizes.head_size % 2 != 0) log::warn("nezha: a head size of D={} leaves a sine without cosine", sizes.head_size);
@@ -176,18 +185,18 @@ Positions::Layer Positions::add_layer(ParameterSet& parameters, const std::strin
 
 std::int64_t Positions::rows() const {
   if (config_.relative_positions == Method::t5) return config_.relative_buckets;
-  const std::int64_t k = config_.relative_clip;
+  const std::int64_t k = config_.clip();
   const bool one_sided = config_.relative_positions == Method::huang1 ||
                          (config_.relative_positions == Method::transformer_xl && config_.causal);
   return one_sided ? k + 1 : 2 * k + 1;
 }
 
 std::int64_t Positions::first_xl_distance() const {
-  return config_.causal ? 0 : -config_.relative_clip;
+  return config_.causal ? 0 : -config_.clip();
 }
 
 sparse::DistanceMap Positions::map() const {
-  const std::int64_t k = config_.relative_clip;
+  const std::int64_t k = config_.clip();
   switch (config_.relative_positions) {
     case Method::t5:
       return sparse::t5_distances(t5_settings(config_));

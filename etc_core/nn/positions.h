@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,8 @@ struct PositionConfig {
 
   bool causal = false;  // tokens see no keys to the right; all t5 buckets and transformer_xl rows are for the left
   Method relative_positions = Method::none;
-  std::int64_t relative_clip = 64;  // k: larger distances are clipped to this; n-1 for sequences of n disables clipping
+  // k: larger distances are clipped to this; n-1 for sequences of n disables clipping. None: see clip().
+  std::optional<std::int64_t> relative_clip;
   Sharing relative_sharing = Sharing::layer_head;
   TableInit relative_init = TableInit::by_method;
   std::int64_t relative_buckets = 32;        // T5's num_buckets
@@ -57,6 +59,9 @@ struct PositionConfig {
   bool xl_content_bias = true;               // u, the bias of the query projection; false: u = 0
   bool xl_position_bias = true;              // v; false: v = 0
 
+  // relative_clip, or where it is none, by method: 511 for huang1 to huang4 and transformer_xl, which their papers do
+  // not clip (no two of 512 tokens are farther apart); 64 for the others, as NEZHA.
+  std::int64_t clip() const;
   // Whether all layers share u and v.
   bool shares_xl_biases() const {
     return relative_positions == Method::transformer_xl && relative_sharing == Sharing::model;

@@ -40,11 +40,11 @@ std::vector<std::int64_t> resized_rows(const DenseConfig& from, const DenseConfi
   if (method == Method::t5) {
     fail_usage("resize_relative", "expected clipped distances, got buckets of t5, which cannot be cut or extended");
   }
-  const std::int64_t clip = to.relative_clip;
+  const std::int64_t clip = to.clip();
   const std::int64_t count = method == Method::huang1 ? clip + 1 : 2 * clip + 1;
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < count; ++row) {
-    rows.push_back(row_of(method, distance_of(method, row, clip), from.relative_clip));
+    rows.push_back(row_of(method, distance_of(method, row, clip), from.clip()));
   }
   return rows;
 }

@@ -130,7 +130,7 @@ HWY_INLINE float feature_slopes(const PerformerShared& shared, const float* f, f
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// dx = du·w D^(-1/4) - sum(g) x / sqrt(D) of a block.   du [count, padded]; result in `to` [.., stride]
+// dx = du·w sqrt(s) - sum(g) x s of a block.   du [count, padded]; result in `to` [.., stride]
 HWY_INLINE void rows_gradient(const PerformerShared& shared, const float* du, const float* sums,
                               const FeatureBlock& block, std::int64_t count, float* to) {
   const PerformerSizes& sizes = shared.sizes;

@@ -95,13 +95,13 @@ HWY_INLINE float exponential(float x) {
 struct PerformerShared {
   PerformerSizes sizes;
   bool stabilised;
-  float row_scale;    // 1/sqrt(D), of |x|^2
-  float* projection;  // [padded, stride] times D^(-1/4)
+  float row_scale;    // s, of |x|^2
+  float* projection;  // [padded, stride] times sqrt(s)
   float* turned;      // [stride, padded]
 
   static PerformerShared take(Arena& arena, const PerformerInputs& in) {
     PerformerShared shared{PerformerSizes(in), in.stabilised, 0.0f, nullptr, nullptr};
-    shared.row_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)));
+    shared.row_scale = square_scale(in);
     shared.projection = arena.take<float>(shared.sizes.padded * shared.sizes.stride);
     shared.turned = arena.take<float>(shared.sizes.padded * shared.sizes.stride);
     return shared;
@@ -109,7 +109,7 @@ struct PerformerShared {
 
   // Copies and transposes the projection.
   void fill(const PerformerInputs& in) const {
-    const auto scale = static_cast<float>(std::pow(static_cast<double>(in.head_size), -0.25));
+    const float scale = projection_scale(in);
     std::fill_n(projection, sizes.padded * sizes.stride, 0.0f);
     for (std::int64_t r = 0; r < sizes.features; ++r) {
       for (std::int64_t c = 0; c < sizes.head_size; ++c) {

@@ -66,8 +66,8 @@ PerformerSizesView sizes_of(const PerformerInputs& in) {
   view.stride = sizes.stride;
   view.sum_ones = sizes.padded * sizes.stride;
   view.sum_floats = sizes.sum_floats();
-  view.scale = static_cast<float>(std::pow(static_cast<double>(in.head_size), -0.25));
-  view.row_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)));
+  view.scale = projection_scale(in);
+  view.row_scale = square_scale(in);
   view.causal = in.causal;
   view.stabilised = in.stabilised;
   view.workspace_floats = performer_workspace_floats(view);

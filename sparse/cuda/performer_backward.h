@@ -56,7 +56,7 @@ ETC_DEVICE void feature_slopes(const PerformerParams& p, int count, const Matrix
   simt::sync_block();
 }
 
-// Writes dx = du·w D^(-1/4) - sum(g) x / sqrt(D) of a block.
+// Writes dx = du·w sqrt(s) - sum(g) x s of a block.
 ETC_DEVICE void write_gradients(const PerformerParams& p, const RowBlock& block, const Operand<float>& x,
                                 const Matrix& du, const RowNumbers& numbers, const Output& to) {
   const int head_size = p.sizes.head_size;

@@ -34,8 +34,8 @@ struct PerformerSizesView {
   // Of sums [padded, stride] with [padded] behind them, as PerformerState lays them out.
   std::int64_t stride = 0, sum_ones = 0, sum_floats = 0;
   std::int64_t workspace_floats = 0;  // of one task
-  float scale = 1.0f;                 // D^(-1/4), of the projection
-  float row_scale = 1.0f;             // D^(-1/2), of |x|^2
+  float scale = 1.0f;                 // sqrt(s), of the projection
+  float row_scale = 1.0f;             // s, of |x|^2
   bool causal = false, stabilised = true;
 };
 

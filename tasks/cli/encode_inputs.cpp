@@ -95,11 +95,11 @@ void check_mask(const std::string& where, const EncoderConfig& config) {
   }
   constexpr std::int64_t kMostClip = (sparse::kMasked - 1) / 2;  // 2k+1 ids in a byte, in addition to the masked id
   const PositionConfig* const positions = labelled_positions(config);
-  if (positions != nullptr && positions->relative_clip > kMostClip) {
+  if (positions != nullptr && positions->clip() > kMostClip) {
     fail(where,
          "expected a model of relative_clip at most {} beside relative_positions etc, got {}: a mask's labels are a "
          "byte each (leave it out, and give sequences without padding)",
-         kMostClip, positions->relative_clip);
+         kMostClip, positions->clip());
   }
 }
 
@@ -169,7 +169,7 @@ Buffer<std::uint8_t> EncodeInputs::self_labels(const std::int32_t* mask) const {
   for (std::int64_t i = 0; i < length_ * W; ++i) {
     const std::int64_t query = i / W, key = query + i % W - radius;
     const bool seen = key >= 0 && key < length_ && mask[query * length_ + key] != 0;
-    const std::int64_t id = positions != nullptr ? sparse::relative_id(key - query, positions->relative_clip) : 0;
+    const std::int64_t id = positions != nullptr ? sparse::relative_id(key - query, positions->clip()) : 0;
     labels[i] = seen ? static_cast<std::uint8_t>(id) : sparse::kMasked;
   }
   return labels;

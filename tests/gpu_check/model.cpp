@@ -10,6 +10,7 @@
 #include "tests/core/nn/tiny_case.h"
 #include "tests/gpu_check/golden_pack.h"
 #include "tests/gpu_check/stages.h"
+#include "tests/support/worst.h"
 
 namespace etc::gpu_check {
 
@@ -59,8 +60,7 @@ double worst_of(const float* got, const float* expected, std::int64_t size) {
   double worst = 0;
   for (std::int64_t i = 0; i < size; ++i) {
     if (std::isnan(expected[i])) continue;
-    const double difference = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (!(difference <= worst)) worst = difference;  // also when it is nan
+    test::keep_worst(worst, std::abs(static_cast<double>(got[i]) - expected[i]));
   }
   return worst;
 }
@@ -79,7 +79,7 @@ double gradient_difference(const std::map<std::string, Tensor>& got, const std::
     const auto found = got.find(name);
     if (found == got.end() || found->second.size() != tensor.size()) return HUGE_VAL;
     const double scale = std::max(largest_of(tensor), 0.01 * all);
-    worst = std::max(worst, worst_of(found->second.data(), tensor.data(), tensor.size()) / scale);
+    test::keep_worst(worst, worst_of(found->second.data(), tensor.data(), tensor.size()) / scale);
   }
   return got.size() == expected.size() ? worst : HUGE_VAL;
 }

@@ -6,6 +6,7 @@
 #include "etc_core/ops/linear.h"
 #include "tests/gpu_check/device_arrays.h"
 #include "tests/gpu_check/stages.h"
+#include "tests/support/worst.h"
 
 namespace etc::gpu_check {
 
@@ -42,7 +43,7 @@ void smoke(Report& report) {
         for (std::int64_t c = 0; c < k; ++c) {
           sum += static_cast<double>(x[static_cast<std::size_t>(i * k + c)]) * w[static_cast<std::size_t>(c * n + j)];
         }
-        worst = std::max(worst, std::abs(sum - got[static_cast<std::size_t>(i * n + j)]));
+        test::keep_worst(worst, std::abs(sum - got[static_cast<std::size_t>(i * n + j)]));
       }
     }
     figures["worst"] = worst;

@@ -22,7 +22,7 @@ double dot(const std::vector<double>& a, std::int64_t a_at, const std::vector<do
 
 Projected project(const Performer& p, const std::vector<double>& x) {
   Projected all;
-  const double scale = std::pow(static_cast<double>(p.head_size), -0.25);
+  const double scale = p.score_scale > 0 ? std::sqrt(p.score_scale) : std::pow(static_cast<double>(p.head_size), -0.25);
   for (std::size_t at = 0; at < x.size(); at += static_cast<std::size_t>(p.head_size)) {
     double squares = 0.0;
     for (std::int64_t c = 0; c < p.head_size; ++c) squares += std::pow(scale * x[at + static_cast<std::size_t>(c)], 2);

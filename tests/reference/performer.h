@@ -13,6 +13,7 @@ struct Performer {
   std::vector<double> q, k, v;     // [rows, N, D]
   std::vector<double> projection;  // [m, D]
   bool causal = false, stabilised = true;
+  double score_scale = 0;  // of q·k; 0: 1/sqrt(D)
 };
 
 // Features of all queries [queries, N, m], each query with its own maximum.

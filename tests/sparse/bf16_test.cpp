@@ -11,6 +11,7 @@
 #include "tests/sparse/attention_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
+#include "tests/support/worst.h"
 
 using namespace etc;
 using namespace etc::test;
@@ -89,10 +90,10 @@ TEST_CASE("bf16 attention differs from fp32 attention by the rounding of probabi
       // Probabilities sum to 1, each with an error of at most half a unit of 2^-8; sums of D products in another order.
       const float values = std::max(largest(both.exact.v[0]), largest(both.exact.v[1]));
       const float tolerance = values * (0x1p-8f + 1e-4f * c.magnitude * c.magnitude);
-      float worst = 0;
+      double worst = 0;
       for (std::int64_t r = 0; r < both.exact.out.count; ++r) {
         for (std::int64_t d = 0; d < both.exact.out.width; ++d) {
-          worst = std::max(worst, std::abs(both.exact.out.at(r, d) - both.reduced.out.at(r, d)));
+          test::keep_worst(worst, std::abs(both.exact.out.at(r, d) - both.reduced.out.at(r, d)));
         }
       }
       CHECK(worst <= tolerance);
@@ -147,10 +148,10 @@ TEST_CASE("bf16 attention of thousands of tokens has the outputs and gradients o
   const auto exact = rows(both.exact), reduced = rows(both.reduced);
   for (std::size_t n = 0; n < exact.size(); ++n) {
     CAPTURE(n);
-    float worst = 0;
+    double worst = 0;
     for (std::int64_t r = 0; r < exact[n]->count; ++r) {
       for (std::int64_t d = 0; d < exact[n]->width; ++d) {
-        worst = std::max(worst, std::abs(exact[n]->at(r, d) - reduced[n]->at(r, d)));
+        test::keep_worst(worst, std::abs(exact[n]->at(r, d) - reduced[n]->at(r, d)));
       }
     }
     CHECK(worst <= 0x1p-6f * largest(*exact[n]));
@@ -193,7 +194,7 @@ TEST_CASE("bf16 attention carries running scores like fp32 attention", "[sparse]
   double largest_score = 0, worst = 0;
   for (std::size_t i = 0; i < running[0].size(); ++i) {
     largest_score = std::max(largest_score, std::abs(static_cast<double>(running[0][i])));
-    worst = std::max(worst, std::abs(static_cast<double>(running[0][i]) - running[1][i]));
+    test::keep_worst(worst, std::abs(static_cast<double>(running[0][i]) - running[1][i]));
   }
   CHECK(largest_score > 1);
   CHECK(worst < 1e-5 * largest_score);

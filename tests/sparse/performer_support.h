@@ -21,6 +21,7 @@ struct PerformerCase {
   bool causal = false, stabilised = true;
   float magnitude = 1.0f;
   Device device = Device::cpu;  // or a device that reads host memory
+  float scale = 0;              // of q·k; 0: 1/sqrt(D)
 };
 
 inline Lengths offsets_of(const Lengths& lengths) {
@@ -60,7 +61,8 @@ struct PerformerRun {
     return {
         setup.heads,          setup.head_size,    setup.features,    of(q, queries),
         of(k, keys),          of(v, keys),        projection.data(), static_cast<std::int64_t>(setup.queries.size()),
-        query_offsets.data(), key_offsets.data(), setup.causal,      setup.stabilised};
+        query_offsets.data(), key_offsets.data(), setup.causal,      setup.stabilised,
+        setup.scale};
   }
 
   void run() {
@@ -93,10 +95,10 @@ struct PerformerRun {
     return true;
   }
   reference::Performer reference() const {
-    return {setup.heads,   setup.head_size, setup.features,
-            query_offsets, key_offsets,     dense(q),
-            dense(k),      dense(v),        {projection.begin(), projection.end()},
-            setup.causal,  setup.stabilised};
+    return {setup.heads,   setup.head_size,  setup.features,
+            query_offsets, key_offsets,      dense(q),
+            dense(k),      dense(v),         {projection.begin(), projection.end()},
+            setup.causal,  setup.stabilised, setup.scale};
   }
 
   static constexpr float kGuard = -12345.0f;
@@ -116,6 +118,7 @@ inline const std::vector<PerformerCase>& performer_cases() {
       {"exact", {40, 9}, {40, 9}, 2, 10, 33, false, false},
       {"exact, causal", {40, 9}, {40, 9}, 2, 10, 33, true, false},
       {"large inputs", {40}, {40}, 1, 8, 16, false, true, 4.0f},
+      {"a scale of its own", {40, 9}, {40, 9}, 2, 10, 33, false, true, 1.0f, Device::cpu, 0.15f},
   };
   return cases;
 }

@@ -8,6 +8,7 @@
 #include "sparse/self_attention.h"
 #include "tests/sparse/attention_support.h"
 #include "tests/support/catch.h"
+#include "tests/support/worst.h"
 
 using namespace etc;
 using namespace etc::test;
@@ -79,7 +80,7 @@ struct Sequence {
 double distance(const Numbers& a, const Numbers& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, static_cast<double>(std::fabs(a[i] - b[i])));
+  for (std::size_t i = 0; i < a.size(); ++i) test::keep_worst(worst, std::fabs(a[i] - b[i]));
   return worst;
 }
 

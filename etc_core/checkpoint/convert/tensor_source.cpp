@@ -138,14 +138,15 @@ std::unique_ptr<TensorSource> open_tensors(const fs::path& path) {
     }
     const fs::path prefix = bundle_in(path);
     if (!prefix.empty()) return std::make_unique<TfBundle>(prefix);
-    fail_usage(path.string(),
-               "expected model.safetensors, pytorch_model.bin or a TensorFlow checkpoint in this folder (shards: with "
-               "model.safetensors.index.json)");
+    fail(path.string(),
+         "expected model.safetensors, pytorch_model.bin or a TensorFlow checkpoint in this folder (shards: with "
+         "model.safetensors.index.json)");
   }
   if (fs::exists(path.string() + ".index")) return std::make_unique<TfBundle>(path);
   if (path.extension() == ".index") return std::make_unique<TfBundle>(fs::path(path).replace_extension());
   if (!fs::exists(path)) {
-    fail_usage(path.string(), "expected a checkpoint file, a folder, or the prefix of a TensorFlow checkpoint");
+    fail(path.string(),
+         "no such file or folder: expected a checkpoint file, a folder, or the prefix of a TensorFlow checkpoint");
   }
   return open_file(path);
 }

@@ -127,7 +127,12 @@ Var run_watched(Tape& tape, Var x, LayerStack stack, const LayerWatch& watch, co
                 const LayerNormParameters& final_norm) {
   LayerStates states;
   states.push_back(std::move(x));
-  const Var y = run_watched(tape, std::move(states), std::move(stack), watch, attention)[0];
+  // Anything after the first is not a hidden state.
+  stack.after = [&](std::int64_t layer, const LayerStates& after) {
+    report_layer(watch, layer, {after[0]}, attention);
+  };
+  report_layer(watch, -1, states, attention);
+  const Var y = run_layers(tape, std::move(states), stack)[0];
   return final_norm.gamma == nullptr ? y : layer_norm(tape, y, final_norm);
 }
 

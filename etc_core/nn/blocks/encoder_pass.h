@@ -70,7 +70,8 @@ void report_layer(const LayerWatch& watch, std::int64_t layer, const LayerStates
 LayerStates run_watched(Tape& tape, LayerStates x, LayerStack stack, const LayerWatch& watch,
                         const AttentionBatch& attention);
 
-// The same for one kind of tokens, followed by the final norm if there is one (gamma not null): x [T, H] → [T, H]
+// The same for one kind of tokens, whose states are the first that a layer returns, followed by the final norm if there
+// is one (gamma not null): x [T, H] → [T, H]
 Var run_watched(Tape& tape, Var x, LayerStack stack, const LayerWatch& watch, const AttentionBatch& attention,
                 const LayerNormParameters& final_norm);
 

@@ -5,6 +5,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
+#include "tests/support/worst.h"
 
 namespace etc {
 namespace {
@@ -16,7 +17,7 @@ using test::LayerHeads;
 double difference(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(1.0 * a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) test::keep_worst(worst, std::abs(1.0 * a[i] - b[i]));
   return worst;
 }
 

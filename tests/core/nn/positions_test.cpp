@@ -14,6 +14,7 @@
 #include "sparse/labels/relative_ids.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/worst.h"
 
 namespace etc {
 namespace {
@@ -98,7 +99,7 @@ struct Model {
 double difference(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, static_cast<double>(std::fabs(a[i] - b[i])));
+  for (std::size_t i = 0; i < a.size(); ++i) test::keep_worst(worst, std::fabs(a[i] - b[i]));
   return worst;
 }
 
@@ -224,7 +225,7 @@ TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
   refuses(config, "max_absolute_position_embeddings: expected 0 beside relative_positions");
   config = with_method(Method::shaw);
   config.relative_clip = -1;
-  refuses(config, "relative_clip: expected an integer from 0 to 16777216, got -1");
+  refuses(config, "relative_clip: expected an integer from 0 to 16777216 or null, got -1");
   config.relative_clip = 40000;
   refuses(config, "relative_clip: expected at most 32767 distances, got 40000");
   config = with_method(Method::huang2);
@@ -251,7 +252,7 @@ TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
 
 TEST_CASE("position methods have as many parameters as the specification counts, the head's size included", "[nn]") {
   using Sharing = PositionConfig::Sharing;
-  const auto count = [](Method method, std::int64_t clip, Sharing sharing = Sharing::layer_head) {
+  const auto count = [](Method method, std::optional<std::int64_t> clip, Sharing sharing = Sharing::layer_head) {
     DenseConfig config = dense_config_preset("base");
     config.relative_sharing = sharing;
     config.vocab_size = 30522;
@@ -272,6 +273,13 @@ TEST_CASE("position methods have as many parameters as the specification counts,
   CHECK(added(Method::huang2) == 147'312);
   CHECK(added(Method::huang3) == 9'427'968);
   CHECK(added(Method::huang4) == 9'427'968);
+  // What the papers do not clip is not clipped unless the configuration says so: the same counts without relative_clip.
+  const auto usual = [&](Method method) { return count(method, {}) - none; };
+  CHECK(usual(Method::shaw) == 1'188'864);
+  CHECK(usual(Method::huang1) == 73'728);
+  CHECK(usual(Method::huang2) == 147'312);
+  CHECK(usual(Method::huang3) == 9'427'968);
+  CHECK(usual(Method::huang4) == 9'427'968);
   CHECK(added(Method::nezha_index) == 0);
   CHECK(added(Method::nezha_signed) == 0);
   CHECK(added(Method::etc, 64) == layers * 129 * (hidden + heads));
@@ -280,6 +288,17 @@ TEST_CASE("position methods have as many parameters as the specification counts,
   // One u and one v instead of one per layer.
   CHECK(count(Method::transformer_xl, 511) - count(Method::transformer_xl, 511, Sharing::model) ==
         2 * (layers - 1) * hidden);
+}
+
+TEST_CASE("without a relative_clip Transformer-XL tells all distances of 512 tokens apart", "[nn]") {
+  const EncoderInput text = tokens({some_ids(90)});
+  const auto states = [&](std::optional<std::int64_t> clip) {
+    DenseConfig config = with_method(Method::transformer_xl);
+    config.relative_clip = clip;
+    return Model(config).states(text);
+  };
+  CHECK(difference(states({}), states(511)) == 0);
+  CHECK(difference(states({}), states(64)) > 1e-5);
 }
 
 TEST_CASE("fresh queries of T5 are smaller by the root of the head size, which its scores are not divided by", "[nn]") {

@@ -148,7 +148,7 @@ TEST_CASE("training steps between passes empty what is kept of positions, and ne
     const std::int64_t before = held();
     for (int step = 0; step < 2; ++step) {
       const std::vector<float> old = model.states_of(text);
-      const std::int64_t rows = 2 * config.relative_clip + 1;
+      const std::int64_t rows = 2 * config.clip() + 1;
       CHECK(held() - before >= kLayers * rows * (config.attention_size() + config.num_attention_heads) * 4);
       CHECK(tables_made([&] { model.gradients(text, {}); }) == (period == 0 ? kLayers : 2 * kLayers - 1));
       CHECK(held() == before);

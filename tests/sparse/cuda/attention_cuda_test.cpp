@@ -58,23 +58,44 @@ void check_last_alone(const AttentionCase& batch) {
 
 }  // namespace
 
+namespace {
+
+void compare_one_layer(const AttentionCase& c, bool bf16) {
+  for (Side side : {Side::long_side, Side::global_side}) {
+    CAPTURE(bf16);
+    const Stack stack{c, side, 1, {}, false, false, Device::cuda, bf16};
+    const std::int64_t before = simt::emulator_counts().launches;
+    const StackResult result = run_stack(stack);
+    const AttentionProblem& p = *result.layers[0];
+    CHECK(compare_with_reference(stack, result) == "");
+    CHECK((p.q.count == 0 || simt::emulator_counts().launches > before));
+    for (const bench::RowBuffer* rows : {&p.out, &p.dq, &p.dk[0], &p.dk[1], &p.dv[0], &p.dv[1]}) {
+      CHECK(rows->guards_intact());
+    }
+  }
+}
+
+// A case of a million pairs, whose products in fp32 take as long as all other cases.
+bool is_wide(const AttentionCase& c) {
+  return c.radius > 100;
+}
+
+}  // namespace
+
 TEST_CASE("emulated attention kernels equal the reference", "[sparse][cuda]") {
   in_both_precisions([](bool bf16) {
     for (const AttentionCase& c : attention_cases()) {
-      for (Side side : {Side::long_side, Side::global_side}) {
-        CAPTURE(bf16);
-        const Stack stack{c, side, 1, {}, false, false, Device::cuda, bf16};
-        const std::int64_t before = simt::emulator_counts().launches;
-        const StackResult result = run_stack(stack);
-        const AttentionProblem& p = *result.layers[0];
-        CHECK(compare_with_reference(stack, result) == "");
-        CHECK((p.q.count == 0 || simt::emulator_counts().launches > before));
-        for (const bench::RowBuffer* rows : {&p.out, &p.dq, &p.dk[0], &p.dk[1], &p.dv[0], &p.dv[1]}) {
-          CHECK(rows->guards_intact());
-        }
-      }
+      if (bf16 || !is_wide(c)) compare_one_layer(c, bf16);
     }
   });
+}
+
+TEST_CASE("emulated attention kernels equal the reference in wide windows in fp32", "[sparse][cuda][slow]") {
+  sparse::register_cuda_kernels();
+  const OneThread one_thread;
+  for (const AttentionCase& c : attention_cases()) {
+    if (is_wide(c)) compare_one_layer(c, false);
+  }
 }
 
 TEST_CASE("emulated kernels carry running scores through several layers", "[sparse][cuda]") {

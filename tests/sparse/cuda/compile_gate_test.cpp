@@ -56,8 +56,9 @@ TEST_CASE("what ptxas says is read", "[gate]") {
 
 TEST_CASE("the attention kernels of the usual head size compile and fit", "[gate]") {
   if (test::nvcc_path().empty()) return test::skip("nvcc is not installed");
-  const auto reports = test::compile_with_nvcc("tests/sparse/cuda/usual_kernels.cu", kArchitectures);
-  CHECK(reports.size() == 3 * kArchitectures.size());
+  // For one device, which takes half the time; the slow set compiles for all.
+  const auto reports = test::compile_with_nvcc("tests/sparse/cuda/usual_kernels.cu", {kArchitectures.front()});
+  CHECK(reports.size() == 3);
   require_fit(reports);
 }
 

@@ -3,6 +3,7 @@
 #include "tests/sparse/performer_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/simt/emulator.h"
+#include "tests/support/worst.h"
 
 using namespace etc;
 using namespace etc::test;
@@ -22,7 +23,7 @@ void check_case(PerformerCase c) {
   const std::vector<double> out = run.dense(run.out), expected = reference::performer(run.reference());
   const double tolerance = 3e-5 * c.magnitude * c.magnitude * c.magnitude;
   double worst = 0.0;
-  for (std::size_t i = 0; i < out.size(); ++i) worst = std::max(worst, std::fabs(out[i] - expected[i]));
+  for (std::size_t i = 0; i < out.size(); ++i) test::keep_worst(worst, std::fabs(out[i] - expected[i]));
   CHECK(worst <= tolerance);
   const double slope = c.magnitude > 1.0f ? 2e-3 : 2e-4;
   CHECK(worst_difference(run, &reference::Performer::q, run.dq) < slope);

@@ -328,8 +328,8 @@ TEST_CASE("a damaged stream of pickles is refused with the reason", "[convert]")
 TEST_CASE("what is no checkpoint is refused, saying what was looked for", "[convert]") {
   const TemporaryFolder folder;
   REQUIRE_THROWS_WITH(open_tensors(folder.path()), Contains("expected model.safetensors, pytorch_model.bin or"));
-  REQUIRE_THROWS_AS(open_tensors(folder / "none"), UsageError);
-  REQUIRE_THROWS_WITH(open_tensors(folder / "none"), Contains("none: expected a checkpoint file, a folder"));
+  REQUIRE_THROWS_WITH(open_tensors(folder / "none"),
+                      Contains("none: no such file or folder: expected a checkpoint file"));
   write_plain(folder / "text", "hello, this is not a checkpoint");
   REQUIRE_THROWS_WITH(open_tensors(folder / "text"), Contains("text: header: expected at most"));
   write_plain(folder / "a.index", "");
