@@ -25,7 +25,7 @@ enum class FeatureKind { scalar, ragged, string, strings };
 enum class StoredType { u8, i8, i16, i32, i64, u32, f32 };
 
 struct FeatureSpec {
-  std::string name;  // path below the group, e.g. "long_token_ids"
+  std::string name;  // path below the group; "/preprocess_config": the attribute, with every example read
   FeatureKind kind = FeatureKind::ragged;
   StoredType type = StoredType::i32;          // strings are u8
   std::string align;                          // length class ("long", "global", …) or empty

@@ -53,6 +53,12 @@ const FieldList<NamedTask>& name_fields() {
   return kFields;
 }
 
+const TaskEntry& entry_of(const std::string& name) {
+  if (const TaskEntry* entry = find_task(name)) return *entry;
+  const std::vector<std::string> names = task_names();
+  fail_usage("task", "expected one of {}, got {}{}", fmt::join(names, ", "), name, suggestion(name, names));
+}
+
 }  // namespace
 
 const std::vector<TaskEntry>& task_entries() {
@@ -89,15 +95,11 @@ std::vector<std::string> task_names() {
 }
 
 const TaskKind& task_kind(const std::string& name) {
-  if (const TaskEntry* entry = find_task(name)) return entry->task;
-  const std::vector<std::string> names = task_names();
-  fail_usage("task", "expected one of {}, got {}{}", fmt::join(names, ", "), name, suggestion(name, names));
+  return entry_of(name).task;
 }
 
 const prepare::PreparationKind& preparation_kind(const std::string& name) {
-  if (const TaskEntry* entry = find_task(name)) return entry->preparation;
-  const std::vector<std::string> names = task_names();
-  fail_usage("etc prepare", "unknown task {}{}: expected {}", name, suggestion(name, names), fmt::join(names, ", "));
+  return entry_of(name).preparation;
 }
 
 const Fields& task_name_fields() {

@@ -34,10 +34,29 @@ struct Shard {
     info = h5::read_info(file.id(), bytes, where);
     if (info.task != schema.task)
       fail(where, "task: expected {}, got {} (the file was prepared for another task)", schema.task, info.task);
-    examples.emplace(file.id(), "examples", schema.features, info.examples, bytes, where);
+    examples.emplace(file.id(), "examples", h5::stored_features(schema), info.examples, bytes, where);
+    require_capacities(schema);
     rejects.emplace(file.id(), "rejects", h5::fault_features(schema), std::nullopt, bytes, where);
     if (schema.gold.empty()) return;
     gold.emplace(file.id(), "gold", schema.gold, info.input_records - info.rejected - info.dropped, bytes, where);
+  }
+
+  // No example is longer than the capacities that the preparation states (task-wikihop 8.3); they have these names where
+  // both sides have one.
+  void require_capacities(const Schema& schema) const {
+    constexpr const char *kLong = "long_seq_len", *kGlobal = "global_seq_len";
+    if (!info.preprocess_config.contains(kLong)) return;
+    for (const auto& [key, align] : {std::pair(kLong, schema.long_align), std::pair(kGlobal, schema.global_align)}) {
+      const auto capacity = info.preprocess_config.find(key);
+      const Buffer<std::int64_t>* borders = examples->borders(align);
+      if (capacity == info.preprocess_config.end() || !capacity->is_number_integer() || borders == nullptr) continue;
+      for (std::int64_t i = 0; i + 1 < borders->size(); ++i) {
+        const std::int64_t length = (*borders)[i + 1] - (*borders)[i];
+        if (*capacity >= length) continue;
+        fail(where, "example {} has {} {} tokens: expected at most preprocess_config.{}={} ({})", i, length, align, key,
+             json_line(*capacity), h5::kDamaged);
+      }
+    }
   }
 
   void scan() const {
@@ -103,6 +122,9 @@ struct DatasetReader::Impl {
       gold_starts.push_back(gold_starts.back() + (shards.back().gold ? shards.back().gold->rows() : 0));
     }
     info = joined_info(shards);
+    const auto of_settings = [](const FeatureSpec& spec) { return spec.name == h5::kSettingsFeature; };
+    if (std::any_of(schema.features.begin(), schema.features.end(), of_settings))
+      settings = json_line(info.preprocess_config);
     if (order == ReadOrder::once) cache.limit(bytes_of_neighbours());
     for (const FeatureSpec& spec : schema.features) {
       if (!spec.align.empty() && !lengths.contains(spec.align)) lengths.emplace(spec.align, lengths_of(spec.align));
@@ -144,6 +166,7 @@ struct DatasetReader::Impl {
   std::vector<std::int64_t> starts{0};       // [shards+1] first example of each shard
   std::vector<std::int64_t> gold_starts{0};  // [shards+1] first row of gold of each shard
   DatasetInfo info;
+  std::string settings;  // the value of h5::kSettingsFeature; empty: the schema does not have it
   std::map<std::string, Buffer<std::int64_t>, std::less<>> lengths;  // align class → [examples]
   mutable h5::BlockCache cache{cache_bytes()};
 };
@@ -181,7 +204,9 @@ std::vector<std::string> DatasetReader::missing_texts() const {
 
 Example DatasetReader::read(std::int64_t index) const {
   const auto [shard, row] = impl_->locate(impl_->starts, index, "an example");
-  return impl_->shards[shard].examples->read(row, impl_->cache);
+  Example example = impl_->shards[shard].examples->read(row, impl_->cache);
+  if (!impl_->settings.empty()) example.emplace(h5::kSettingsFeature, impl_->settings);
+  return example;
 }
 
 std::int64_t DatasetReader::cache_growth() const {

@@ -45,7 +45,7 @@ struct DatasetWriter::Impl {
         info(info_),
         target(path),
         file(target.temporary_path(), where),
-        examples(std::in_place, file.id(), "examples", schema.features, where),
+        examples(std::in_place, file.id(), "examples", h5::stored_features(schema), where),
         rejects(std::in_place, file.id(), "rejects", h5::fault_features(schema), where) {
     if (!schema.gold.empty()) gold.emplace(file.id(), "gold", schema.gold, where);
   }

@@ -52,6 +52,12 @@ void check_features(const std::vector<FeatureSpec>& features, const std::string&
   }
 }
 
+std::vector<FeatureSpec> stored_features(const Schema& schema) {
+  std::vector<FeatureSpec> features = schema.features;
+  std::erase_if(features, [](const FeatureSpec& spec) { return spec.name == kSettingsFeature; });
+  return features;
+}
+
 std::vector<FeatureSpec> fault_features(const Schema& schema) {
   constexpr FeatureKind kText = FeatureKind::string, kNumber = FeatureKind::scalar;
   std::vector<FeatureSpec> features{

@@ -24,6 +24,12 @@ namespace etc::data::h5 {
 // kind without a list of elements.
 void check_features(const std::vector<FeatureSpec>& features, const std::string& where);
 
+// The feature of a schema that is not stored with each example: the root attribute preprocess_config, as JSON text. The
+// reader gives it to every example, for what is computed from an example and the settings of its preparation.
+inline constexpr const char* kSettingsFeature = "/preprocess_config";
+// The features of /examples: those of the schema without the one above.
+std::vector<FeatureSpec> stored_features(const Schema& schema);
+
 // Columns of a schema's /rejects: Fault's members in their order, then the schema's own.
 std::vector<FeatureSpec> fault_features(const Schema& schema);
 Example example_of(const Fault& fault, const Schema& schema);

@@ -118,7 +118,7 @@ class ValueBuilder {
   // itself.
   std::vector<std::string_view> unread_in(std::string_view list) const {
     std::vector<std::string_view> names;
-    for (const auto& [member, of_elements] : unread_) {
+    for (const auto& [member, of_elements] : unread_.left_out) {
       if (list.empty() ? of_elements.empty() : member == list && !of_elements.empty()) {
         names.push_back(list.empty() ? member : of_elements);
       }
@@ -197,27 +197,17 @@ struct GrammarCheck : nlohmann::json_sax<Json> {
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
   bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t& text) override {
-    // simdjson refuses an integer beyond 64 bits; nlohmann reports it as a float without a point.
-    if (text.find_first_of(".eE") == string_t::npos) out_of_range = member;
-    return true;
-  }
+  bool number_float(number_float_t, const string_t&) override { return true; }
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
   bool start_object(std::size_t) override { return ++level > 0; }
-  bool key(string_t& name) override {
-    if (level == 1) member = name;
-    return true;
-  }
+  bool key(string_t&) override { return true; }
   bool end_object() override { return level-- > 0; }
   bool start_array(std::size_t) override { return ++level > 0; }
   bool end_array() override { return level-- > 0; }
   bool parse_error(std::size_t read, const std::string&, const nlohmann::detail::exception& error) override {
     constexpr int kOutOfRange = 406;
-    if (error.id == kOutOfRange) {  // a number too large for a double is still valid JSON
-      out_of_range = member;
-      return false;
-    }
+    if (error.id == kOutOfRange) return false;  // a number too large for a double is still valid JSON
     offset = read > 0 ? read - 1 : 0;
     // "…: syntax error while parsing value - <what>; last read: '<token>'; expected <token>"; the token may be long.
     std::string what = error.what();
@@ -227,10 +217,8 @@ struct GrammarCheck : nlohmann::json_sax<Json> {
     return false;
   }
   std::size_t offset = 0;
-  std::string message;       // empty: no fault
-  std::int64_t level = 0;    // nesting of objects and arrays
-  std::string member;        // the last member of the record seen
-  std::string out_of_range;  // the member that holds a number beyond 64 bits
+  std::string message;     // empty: no fault
+  std::int64_t level = 0;  // nesting of objects and arrays
 };
 
 // Replaces every escape of half a surrogate pair by \ufffX in place (same length); returns how many there were.
@@ -267,22 +255,84 @@ int replace_unpaired_surrogates(std::string& text, char last_digit) {
   return count;
 }
 
-// Fields whose text differs between two equally built values.
-void note_differences(const Json& a, const Json& b, const std::string& path, std::vector<JsonNote>& notes) {
+bool is_json_number(std::string_view token) {
+  std::size_t at = 0;
+  const auto skip = [&](std::string_view one_of) {
+    const bool found = at < token.size() && one_of.find(token[at]) != std::string_view::npos;
+    at += found ? 1 : 0;
+    return found;
+  };
+  const auto digits = [&] {
+    const std::size_t begin = at;
+    while (skip("0123456789")) {
+    }
+    return at > begin;
+  };
+  skip("-");
+  if (!skip("0") && !digits()) return false;
+  if (skip(".") && !digits()) return false;
+  if (skip("eE")) {
+    skip("+-");
+    if (!digits()) return false;
+  }
+  return at == token.size();
+}
+
+// Whether this token is a JSON number beyond 64 bits or a double's range.
+bool is_out_of_range(std::string_view token) {
+  constexpr std::size_t kFits = 18;  // digits of an integer that always fit
+  const bool whole = token.find_first_of(".eE") == std::string_view::npos;
+  if (token.size() <= kFits && token.find_first_of("eE") == std::string_view::npos) return false;
+  if (!is_json_number(token)) return false;
+  try {
+    return Json::parse(token).is_number_float() && whole;  // to this library such an integer is a float
+  } catch (const Json::out_of_range&) {
+    return true;
+  }
+}
+
+constexpr std::string_view kNull = "null", kTrue = "true";  // shorter than any number out of range: 1e309
+
+// Replaces every number out of range in place, outside of strings, by null and blanks; returns where.
+std::vector<std::size_t> replace_numbers_out_of_range(std::string& text) {
+  std::vector<std::size_t> places;
+  bool in_string = false;
+  for (std::size_t i = 0, end = 0; i < text.size(); i = end) {
+    end = i + 1;
+    if (in_string) {
+      if (text[i] == '\\') ++end;
+      in_string = text[i] != '"';
+    } else if (text[i] == '"') {
+      in_string = true;
+    } else if (text[i] == '-' || (text[i] >= '0' && text[i] <= '9')) {
+      end = std::min(text.find_first_not_of("+-.0123456789eE", i), text.size());
+      if (!is_out_of_range(std::string_view(text).substr(i, end - i))) continue;
+      std::fill(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+      text.replace(i, kNull.size(), kNull);
+      places.push_back(i);
+    }
+  }
+  return places;
+}
+
+// Fields that differ between two equally built values.
+void note_differences(const Json& a, const Json& b, const std::string& path, JsonNote::Kind kind,
+                      std::vector<JsonNote>& notes) {
   if (a.is_object() && b.is_object()) {
     for (const auto& [key, value] : a.items()) {
       const std::string field = path.empty() ? key : path + "." + key;
       const auto other = b.find(key);
       if (other == b.end()) {
-        notes.push_back({JsonNote::Kind::unpaired_surrogate, field});  // the surrogate is in the key
+        notes.push_back({kind, field});  // the difference is in the key
       } else {
-        note_differences(value, *other, field, notes);
+        note_differences(value, *other, field, kind, notes);
       }
     }
   } else if (a.is_array() && b.is_array() && a.size() == b.size()) {
-    for (std::size_t i = 0; i < a.size(); ++i) note_differences(a[i], b[i], fmt::format("{}[{}]", path, i), notes);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      note_differences(a[i], b[i], fmt::format("{}[{}]", path, i), kind, notes);
   } else if (a != b) {
-    notes.push_back({JsonNote::Kind::unpaired_surrogate, path});
+    notes.push_back({kind, path});
   }
 }
 
@@ -295,11 +345,43 @@ bool parse_with_unpaired_surrogates(std::string& text, const UnreadMembers& unre
   replace_unpaired_surrogates(other_text, 'c');
   JsonRecord other;
   if (!parse(text, unread, {}, record) || !parse(other_text, unread, {}, other)) return false;
-  note_differences(record.value, other.value, "", record.notes);
+  note_differences(record.value, other.value, "", JsonNote::Kind::unpaired_surrogate, record.notes);
+  return true;
+}
+
+// simdjson refuses a number out of range. As above, the fields in which two replacements differ held such numbers: where
+// the task reads one of them, the record has no value.
+bool parse_with_numbers_out_of_range(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
+  constexpr JsonNote::Kind kOutOfRange = JsonNote::Kind::number_out_of_range;
+  const std::vector<std::size_t> replaced = replace_numbers_out_of_range(text);
+  if (replaced.empty()) return false;
+  std::string other_text = text;
+  for (const std::size_t at : replaced) other_text.replace(at, kTrue.size(), kTrue);
+  const auto parse_any = [&](std::string& some, JsonRecord& result) {
+    return parse(some, unread, {}, result) || parse_with_unpaired_surrogates(some, unread, result);
+  };
+  JsonRecord other;
+  if (!parse_any(text, record) || !parse_any(other_text, other)) return false;
+  std::vector<JsonNote> fields;
+  note_differences(record.value, other.value, "", kOutOfRange, fields);
+  for (const JsonNote& place : fields) {
+    if (!unread.reads(place.field)) continue;
+    release(record.value);
+    record.value = nullptr;
+    record.notes = {{kOutOfRange, place.field.substr(0, place.field.find_first_of(".["))}};
+    break;
+  }
   return true;
 }
 
 }  // namespace
+
+bool UnreadMembers::reads(std::string_view field) const {
+  return read.empty() || std::any_of(read.begin(), read.end(), [&](const std::string& name) {
+           return field.starts_with(name) &&
+                  (field.size() == name.size() || field[name.size()] == '.' || field[name.size()] == '[');
+         });
+}
 
 JsonRecord::~JsonRecord() {
   release(value);
@@ -320,16 +402,14 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const F
       throw InputFault("utf8_invalid", where, "not well-formed UTF-8");
     }
   }
+  // In this order: the first looks for half surrogate pairs, too.
+  if (whole && parse_with_numbers_out_of_range(slice.text, unread, record)) return record;
   if (whole && parse_with_unpaired_surrogates(slice.text, unread, record)) return record;
 
   GrammarCheck check;
   Json::sax_parse(slice.text, &check);
   const bool at_the_end = check.message.empty() || check.offset >= slice.text.size();
   if (!at_the_end && slice.text[check.offset] == '\0') check.message = "unexpected zero byte";
-  if (whole && check.message.empty()) {
-    record.notes.push_back({JsonNote::Kind::number_out_of_range, check.out_of_range});
-    return record;
-  }
   where.advance(slice.text.data(), at_the_end ? slice.text.size() : check.offset);
   if (slice.open_line && at_the_end) {
     slice.cut_short = kEndsInsideRecord;
@@ -341,7 +421,8 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const F
 
 Json value_of(const RecordSlice& slice) {
   RecordSlice copy = slice;  // parsing may change the text
-  return std::move(parse_record(copy).value);
+  const UnreadMembers reads_itself({}, {""});
+  return std::move(parse_record(copy, reads_itself).value);
 }
 
 }  // namespace etc::data

@@ -1,8 +1,10 @@
 // One record's text → a JSON value (parsed by simdjson), with the irregularities that a task reports.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,8 +19,8 @@ struct JsonNote {
   enum class Kind {
     duplicate_key,       // the last value was taken
     unpaired_surrogate,  // an escape like \ud800 alone; the value has U+FFFD instead
-    // A number beyond 64 bits or a double's range. The record's value is then null; `field` is the member that holds
-    // the number.
+    // A number beyond 64 bits or a double's range, in a member that is read (UnreadMembers). The record's value is then
+    // null; `field` is the member of the record that holds the number.
     number_out_of_range
   };
   Kind kind;
@@ -43,9 +45,23 @@ struct JsonRecord {
 
 inline constexpr int kMaxDepth = 64;
 
-// Members that a task never reads, so that they need not be built: of the record ("document_html", ""), or of the
-// objects of a list that is a member of the record ("document_tokens", "start_byte").
-using UnreadMembers = std::vector<std::pair<std::string, std::string>>;
+// The members of a record that a task does not read.
+struct UnreadMembers {
+  using Names = std::vector<std::pair<std::string, std::string>>;
+
+  UnreadMembers() = default;
+  UnreadMembers(std::initializer_list<Names::value_type> left_out_, std::vector<std::string> read_ = {})
+      : left_out(left_out_), read(std::move(read_)) {}
+
+  // Need not be built: of the record ("document_html", ""), or of the objects of a list that is a member of the record
+  // ("document_tokens", "start_byte").
+  Names left_out;
+  // The members that are read, by their places ("answer", "question.id"); empty: all. Outside of them a number may be
+  // out of range: the value has null in its place.
+  std::vector<std::string> read;
+
+  bool reads(std::string_view field) const;  // field: as in JsonNote
+};
 
 // Parses a slice; every key of every object (down to kMaxDepth) is visited. Unread members are left out of the value.
 // Lists named in `flat` are read by columns if they have the form that flat_list.h requires (apart from unread
@@ -55,8 +71,8 @@ using UnreadMembers = std::vector<std::pair<std::string, std::string>>;
 // Thread-safe. Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
 JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread = {}, const FlatLists& flat = {});
 
-// The complete value of one record, with no member left out or read by columns; the slice is unchanged. Throws like
-// parse_record.
+// The complete value of one record, with no member left out or read by columns, and null for numbers out of range; the
+// slice is unchanged. Throws like parse_record.
 Json value_of(const RecordSlice& slice);
 
 }  // namespace etc::data

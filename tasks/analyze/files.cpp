@@ -394,6 +394,7 @@ Json summary_of(std::span<const ModelAnalysis> models) {
   for (const ModelAnalysis& model : models) {
     Json json = {{"model", model.folder.string()},
                  {"task", model.task},
+                 {"data", model.data},
                  {"residual_scores", model.residual},
                  {"layers", model.layers},
                  {"heads", model.heads},

@@ -155,6 +155,7 @@ ModelAnalysis described(const OpenedAnalysis& opened) {
   ModelAnalysis result;
   result.folder = opened.folder;
   result.task = fed.reader()->info().task;
+  result.data = opened.request.data;
   result.residual = residual_text(fed.model());
   result.layers = fed.model().num_hidden_layers;
   result.heads = fed.model().num_attention_heads;

@@ -40,6 +40,7 @@ struct ModelAnalysis {
   std::filesystem::path folder;
   std::string task, residual;  // "off", "running sum (…)", …
   std::string norm;            // "post-ln", …, as in the configuration
+  std::vector<std::string> data;
   std::int64_t layers = 0, heads = 0, examples = 0, examples_asked = 0, tokens = 0;
   std::vector<std::string> groups;
   std::vector<OperatorResults> operators;

@@ -123,7 +123,7 @@ void write_all(const std::vector<analyze::ModelAnalysis>& models, const AnalyzeO
     }
     analyze::write_comparison(models, names, output.path());
   }
-  write_file_atomically(output.path() / kSummary, analyze::summary_of(models).dump(2) + "\n");
+  write_file_atomically(output.path() / kSummary, json_text(analyze::summary_of(models)));
   output.commit();
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/interruption.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
@@ -131,6 +132,7 @@ void check_paths(const BenchmarkOptions& options) {
   CommandPaths paths("etc benchmark");
   paths.reads("--config", options.config);
   if (!options.output.empty()) {
+    paths.writes_into("--output", options.output);
     for (const char* name : kSweepFiles) paths.writes("--output", std::filesystem::path(options.output) / name);
     if (!options.overwrite) require_no_others(options.output);
   }
@@ -166,6 +168,7 @@ void run_benchmark(const Command& command, const BenchmarkOptions& options) {
   sweep.compute = offered_types(options.compute, sweep.device);
   sweep.scores = chosen_types("fp32", options.scores, sweep.device).scores;
   const StopSignal listening;
+  const InterruptionWatch watch([] { stop_if_told(processes(), "etc benchmark: stopped"); });  // between layers
   std::vector<SweepRow> rows = forecast_lengths(sweep);
   if (!options.forecast) {
     Profile profile(options.profile);

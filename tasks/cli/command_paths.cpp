@@ -123,7 +123,15 @@ void CommandPaths::writes_or_standard_output(const std::string& option, const fs
   return path == "-" ? writes_standard_output(option) : writes(option, path);
 }
 
+void CommandPaths::writes_into(const std::string& option, const fs::path& folder) const {
+  const auto place = place_of(folder);
+  if (!place || place->type == 0 || place->type == S_IFDIR) return;
+  fail_usage(command_, "{} {}: expected a folder, got a {}", option, folder.string(),
+             place->type == S_IFREG ? "file" : "device, FIFO or socket");
+}
+
 void CommandPaths::replaces_folder(const std::string& option, const fs::path& folder) {
+  writes_into(option, folder);
   if (const auto place = place_of(folder))
     outputs_.push_back({.option = option, .path = folder, .place = *place, .folder = true});
 }

@@ -30,6 +30,9 @@ class CommandPaths {
   void writes(const std::string& option, const std::filesystem::path& path);
   void writes_standard_output(const std::string& option);
   void writes_or_standard_output(const std::string& option, const std::filesystem::path& path);  // "-"
+  // Call before the folder's files are added. Throws UsageError at once if the folder exists and is something else, which
+  // makes paths below it invalid.
+  void writes_into(const std::string& option, const std::filesystem::path& folder) const;
   // A folder that is replaced as a whole: it may contain no file that is read.
   void replaces_folder(const std::string& option, const std::filesystem::path& folder);
 

@@ -112,6 +112,8 @@ EtcConfig etc_config_of(const fs::path& file) {
 }
 
 void convert_tf(const ConvertOptions& options) {
+  Watch watch;
+  const WatchedSource source(convert::open_tensors(options.input), watch);
   const fs::path file = file_beside(options.config, options.input, {"etc_config.json"}, "--config");
   EtcConfig config = etc_config_of(file);
   const ModelVocabulary vocabulary = options.vocab.empty()
@@ -121,8 +123,6 @@ void convert_tf(const ConvertOptions& options) {
     fail_usage("etc convert", "--vocab {}: expected at most vocab_size={} pieces, got {}", options.vocab.string(),
                config.vocab_size, vocabulary.tokenizer->vocab_size());
   }
-  Watch watch;
-  const WatchedSource source(convert::open_tensors(options.input), watch);
   ParameterSet parameters;
   convert::TfEtcExtras extras;
   const convert::ConversionReport report = convert::read_tf_etc(source, config,

@@ -188,9 +188,11 @@ void add_eval_command(Program& program) {
     command.option("--baseline", options->baseline,
                    "task translation: another prediction file, compared by paired bootstrap");
     command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
-    command.option(
-        "--task", options->task,
-        fmt::format("task of the prediction file, or the model's, to be checked: {}", fmt::join(task_names(), ", ")));
+    command
+        .option("--task", options->task,
+                fmt::format("task of the prediction file, or the model's, to be checked: {}",
+                            fmt::join(task_names(), ", ")))
+        .one_of(task_names());
     add_inference_options(command, *options);
     options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
     command.task_first(task_names());

@@ -21,7 +21,6 @@ void add_inference_options(const Command& command, InferenceOptions& options) {
 
 void require_task(const char* where, const std::string& task, const Json& task_section) {
   if (task.empty() || task == task_name(task_section)) return;
-  task_kind(task);  // reports an unknown task
   fail_usage(where, "--task {}: the model is one of {}", task, task_name(task_section));
 }
 

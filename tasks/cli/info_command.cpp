@@ -20,6 +20,7 @@
 #include "etc_core/nn/encoder.h"
 #include "etc_core/nn/seq2seq/encoder_decoder.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/info_results.h"
 #include "tasks/cli/info_text.h"
 #include "tasks/cli/length_sweep.h"
 #include "tasks/cli/processes.h"
@@ -37,11 +38,13 @@ constexpr const char* kExamples = R"(Examples:
   etc info etc_config.json
   etc info train.h5
   etc info run/best/model.safetensors
+  etc info vectors.npy
+  etc info analysis
   etc info tasks/configs/wikihop_base.json --forecast
 
-Known are the folders of runs, models, exported models and other programs' models, configurations, prediction files and other JSON (*.json),
-metrics, reports, n-best answers, predictions of OpenKP and other JSON lines (*.jsonl), weights and the state of a run (*.safetensors), prepared data, hidden states and other arrays (*.h5), tables
-(*.csv) and TensorBoard events.)";
+Known are the folders of runs, models, exported models, other programs' models and analyses, configurations, prediction files and other JSON (*.json),
+metrics, reports, n-best answers, predictions of OpenKP and other JSON lines (*.jsonl), weights and the state of a run (*.safetensors), prepared data, hidden states and other arrays (*.h5), NumPy
+arrays (*.npy), tables (*.csv) and TensorBoard events.)";
 
 // The part of the model that a tensor belongs to, by its name: our names (etc-core 12), or PyTorch's, with dots between
 // the parts.
@@ -195,15 +198,25 @@ void describe_foreign(const std::filesystem::path& folder, const Json& config) {
   print_groups(tensors);
 }
 
+// A folder without a configuration.
+void describe_summary(const std::filesystem::path& folder) {
+  const std::filesystem::path summary = folder / "summary.json";
+  if (std::filesystem::exists(summary)) {
+    const Json json = read_json_file(summary);
+    if (is_analysis(json)) return describe_analysis(folder, json);
+  }
+  fail("etc info",
+       "{}: expected the folder of a run, a model, an exported model or an analysis: it has no config.json and no "
+       "summary.json of etc analyze",
+       folder.string());
+}
+
 void describe_folder(const std::filesystem::path& folder) {
   if (is_run_folder(folder)) return describe_run(folder);
   if (!std::filesystem::exists(folder / "config.json") && std::filesystem::exists(folder / "etc_config.json")) {
     return describe_export(folder);
   }
-  if (!std::filesystem::exists(folder / "config.json")) {
-    fail_usage("etc info", "{}: expected the folder of a run, a model or an exported model: it has no config.json",
-               folder.string());
-  }
+  if (!std::filesystem::exists(folder / "config.json")) return describe_summary(folder);
   if (const Json config = read_json_file(folder / "config.json"); config.is_object() && !config.contains("model")) {
     return describe_foreign(folder, config);
   }
@@ -295,22 +308,24 @@ void print_forecast(const std::filesystem::path& path) {
 }
 
 void run_info(const std::filesystem::path& path, bool forecast) {
-  if (!std::filesystem::exists(path)) fail_usage("etc info", "no such file or folder: {}", path.string());
+  if (!std::filesystem::exists(path)) fail("etc info", "no such file or folder: {}", path.string());
   if (forecast) return print_forecast(path);
   if (std::filesystem::is_directory(path)) return describe_folder(path);
   const std::string name = path.filename().string(), extension = path.extension().string();
   if (name.find(".tfevents.") != std::string::npos) return describe_events(path);
   if (extension == ".json") {
     const Json json = parse_json(read_file(path), path.string());  // predictions may be large
+    if (is_analysis(json)) return describe_analysis(path, json);
     return is_configuration(json) ? describe_config(path) : describe_json(path, json);
   }
   if (extension == ".jsonl") return describe_json_lines(path);
   if (extension == ".safetensors") return describe_tensors(path);
   if (extension == ".h5" || extension == ".hdf5") return describe_h5(path);
+  if (extension == ".npy") return describe_npy(path);
   if (extension == ".csv") return describe_csv(path);
   fail_usage("etc info",
-             "expected a folder of a run or a model, or a file *.json, *.jsonl, *.safetensors, *.h5, *.csv or "
-             "*.tfevents.*, got {}",
+             "expected a folder of a run, a model or an analysis, or a file *.json, *.jsonl, *.safetensors, *.h5, "
+             "*.npy, *.csv or *.tfevents.*, got {}",
              path.string());
 }
 

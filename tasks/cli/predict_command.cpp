@@ -284,7 +284,7 @@ void add_predict_command(Program& program) {
   program.add("predict", "predict answers for prepared or raw data", [](const Command& command) {
     auto options = std::make_shared<PredictOptions>();
     command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
-    command.option("--task", options->task, "the model's task, to be checked");
+    command.option("--task", options->task, "the model's task, to be checked").one_of(task_names());
     command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
     command.option(
         "--input", options->input,

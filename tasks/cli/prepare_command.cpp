@@ -98,19 +98,46 @@ void take_length_key(Json& settings, const prepare::PreparationKind& kind, const
   settings.erase(kKey);
 }
 
+std::vector<std::string> tasks_with_setting(const std::string& key) {
+  std::vector<std::string> names;
+  for (const TaskEntry& entry : task_entries()) {
+    if (entry.preparation.settings.find(key) != nullptr) names.push_back(entry.name);
+  }
+  return names;
+}
+
+// Names what a key belongs to if that is not this preparation; keys that nothing has are left to with_overrides().
+void refuse_keys_of_others(const Json& settings, const prepare::PreparationKind& kind, const PrepareOptions& options) {
+  if (!settings.is_object()) return;
+  for (const auto& [key, value] : settings.items()) {
+    if (kind.settings.find(key) != nullptr) continue;
+    if (default_config(options.task).contains(key)) {
+      fail_usage(options.config,
+                 "{} is a section of a run's configuration (etc train --config): expected settings of a preparation",
+                 key);
+    }
+    const std::vector<std::string> others = tasks_with_setting(key);
+    if (others.empty()) continue;
+    fail_usage(options.config, "key {} belongs to task {}, and this is for task {} (expected {})", key,
+               fmt::join(others, ", "), options.task, fmt::join(kind.settings.names(), ", "));
+  }
+}
+
 // Defaults, then the configuration file, then the options.
 Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions& options) {
   Json settings = kind.settings.defaults();
   if (!options.config.empty()) {
     Json from_file = read_json_file(options.config);
     take_length_key(from_file, kind, options);
+    refuse_keys_of_others(from_file, kind, options);
     settings = with_overrides(kind, std::move(settings), from_file, options.config);
   }
   Json given = Json::object();
   for (const auto& [key, text] : options.settings) {
     const Field* setting = kind.settings.find(key);
     if (setting == nullptr) {
-      fail_usage("etc prepare", "{} is no option of task {}", Field{.name = key}.option_name(), options.task);
+      fail_usage("etc prepare", "{} is no option of task {}: it is one of {}", Field{.name = key}.option_name(),
+                 options.task, fmt::join(tasks_with_setting(key), ", "));
     }
     given[key] = parse_setting(*setting, text);
   }
@@ -157,7 +184,7 @@ void take_inputs(PrepareOptions& options, const std::string& task, const prepare
 void require_vocab(const std::filesystem::path& vocab) {
   std::error_code error;
   if (std::filesystem::status(vocab, error).type() != std::filesystem::file_type::not_found) return;
-  fail_usage("etc prepare", "--vocab {}: no such file", vocab.string());
+  fail("etc prepare", "--vocab {}: no such file", vocab.string());
 }
 
 void check_paths(const PrepareOptions& options, const Json& settings) {
@@ -371,7 +398,7 @@ void add_prepare_command(Program& program) {
   program.add("prepare", "turn a raw dataset into an HDF5 data set of features", [](const Command& command) {
     auto options = std::make_shared<PrepareOptions>();
     command.footer(kExamples);
-    command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
+    command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", "))).one_of(task_names());
     command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)")
         .one_of({std::begin(prepare::kSplits), std::end(prepare::kSplits)});
     command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");

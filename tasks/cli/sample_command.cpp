@@ -52,6 +52,7 @@ struct SampleCommand {
 void check_paths(const SampleCommand& options, const SampleKind& kind) {
   const std::filesystem::path folder = options.output;
   CommandPaths paths("etc sample");
+  paths.writes_into("--output", folder);
   for (const std::string& name : kind.files) {
     paths.writes("--output", folder / name);
     if (!options.overwrite && std::filesystem::exists(folder / name)) {
@@ -60,13 +61,6 @@ void check_paths(const SampleCommand& options, const SampleKind& kind) {
     }
   }
   paths.check();
-}
-
-const SampleKind& kind_of(const std::string& task) {
-  for (const TaskEntry* entry : sample_entries()) {
-    if (entry->name == task) return entry->sample;
-  }
-  fail_usage("etc sample", "unknown task {}{}", task, suggestion(task, sample_tasks()));
 }
 
 // Moves a complete file to its target. If the target is not a regular file (a link, a FIFO), the bytes are written to
@@ -104,7 +98,7 @@ void write_all(const SampleKind& kind, const SampleCommand& options) {
 }
 
 void run(const SampleCommand& options) {
-  const SampleKind& kind = kind_of(options.task);
+  const SampleKind& kind = find_task(options.task)->sample;  // the option takes tasks with a generator only
   for (const auto& [key, value] : options.given.items()) {
     if (kind.keys.find(key) != nullptr) continue;
     fail_usage("etc sample", "{} is no option of task {}", Field{.name = key}.option_name(), options.task);
@@ -128,7 +122,9 @@ std::vector<OptionOfTask> tasks_of(const std::string& key) {
 void add_sample_command(Program& program) {
   program.add("sample", "generate sample records; nothing is downloaded", [](const Command& command) {
     auto options = std::make_shared<SampleCommand>();
-    command.option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", "))).required();
+    command.option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", ")))
+        .one_of(sample_tasks())
+        .required();
     command.option("--output", options->output, "folder for the train and dev files and their vocabulary").required();
     command.flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
     std::set<std::string> known;

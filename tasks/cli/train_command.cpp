@@ -93,10 +93,8 @@ RunConfig resolve(const TrainOptions& options, const Json& given) {
 // Files that the run replaces in its folder must not be its inputs.
 void check_paths(const TrainOptions& options, const RunConfig& config, const fs::path& output) {
   const char* option = options.resume.empty() ? "--output" : "--resume";
-  if (fs::exists(output) && !fs::is_directory(output)) {
-    fail_usage("etc train", "{} {}: expected a folder for the run, got a file", option, output.string());
-  }
   CommandPaths paths("etc train");
+  paths.writes_into(option, output);
   paths.reads("--config", options.config);
   paths.reads("--data", config.data.train);
   paths.reads("--eval-data", config.data.eval);

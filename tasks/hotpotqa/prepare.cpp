@@ -133,6 +133,11 @@ const data::Schema& HotpotqaPreparation::schema() const {
   return hotpotqa::schema();
 }
 
+const data::UnreadMembers& HotpotqaPreparation::unread_members() const {
+  static const data::UnreadMembers kUnread({}, {kRecordMembers.begin(), kRecordMembers.end()});
+  return kUnread;
+}
+
 Json HotpotqaPreparation::preprocess_config() const {
   Json config = stored_settings(prepare_settings());
   config.update({{"special_ids", json_of(config_.special_ids)}});

@@ -13,6 +13,8 @@ class HotpotqaPreparation : public text::TokenizedPreparation<PrepareConfig, dat
   const data::Schema& schema() const override;
   Json preprocess_config() const override;
   const char* id_field() const override { return "_id"; }
+  // A number out of range in another member does not matter.
+  const data::UnreadMembers& unread_members() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
 };
 

@@ -20,9 +20,7 @@ constexpr std::int64_t kLargestSentence = std::numeric_limits<std::int32_t>::max
 class RecordReader {
  public:
   RecordReader(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults)
-      : fields_(raw, {"_id", "question", "answer", "supporting_facts", "context", "type", "level"}, faults),
-        config_(config),
-        faults_(faults) {}
+      : fields_(raw, kRecordMembers, faults), config_(config), faults_(faults) {}
 
   Record read() {
     if (const Json* id = fields_.required("_id", Json::value_t::string)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,6 +35,10 @@ struct Record {
   // Sentence numbers of the facts by title.
   std::map<std::string, std::set<std::int64_t>> facts_by_title() const;
 };
+
+// The members of a record that are read.
+inline constexpr std::initializer_list<const char*> kRecordMembers = {
+    "_id", "question", "answer", "supporting_facts", "context", "type", "level"};
 
 // Reads the fields and reports all their faults. When a fault rejects the record, the result holds the readable fields, so
 // that further checks can still run. raw.value must be an object.

@@ -42,13 +42,14 @@ const data::Schema& NqPreparation::schema() const {
   return nq::schema(config_.fixed_blocks);
 }
 
-// These members are most of a record's bytes.
+// Those that are left out are most of a record's bytes.
 const data::UnreadMembers& NqPreparation::unread_members() const {
-  static const data::UnreadMembers kMembers = {{"document_html", ""},
-                                               {"question_tokens", ""},
-                                               {"document_tokens", "start_byte"},
-                                               {"document_tokens", "end_byte"}};
-  return kMembers;
+  static const data::UnreadMembers kUnread({{"document_html", ""},
+                                            {"question_tokens", ""},
+                                            {"document_tokens", "start_byte"},
+                                            {"document_tokens", "end_byte"}},
+                                           {kRecordMembers.begin(), kRecordMembers.end()});
+  return kUnread;
 }
 
 const data::FlatLists& NqPreparation::flat_lists() const {

@@ -37,13 +37,7 @@ bool inside(const Span& inner, const Span& outer) {
 class RecordReader {
  public:
   RecordReader(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults)
-      : raw_(raw),
-        fields_(raw,
-                {"example_id", "question_text", "question_tokens", "document_url", "document_title", "document_html",
-                 "document_tokens", "document_text", "long_answer_candidates", "annotations"},
-                faults),
-        config_(config),
-        faults_(faults) {}
+      : raw_(raw), fields_(raw, kRecordMembers, faults), config_(config), faults_(faults) {}
 
   Record read() {
     read_id();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,11 @@ struct Record {
 
 // The members of the objects of document_tokens that read_record() reads; the list may be in raw.columns.
 extern const data::FlatMembers kTokenMembers;
+
+// The members of a record that are read.
+inline constexpr std::initializer_list<const char*> kRecordMembers = {
+    "example_id",    "question_text",   "question_tokens", "document_url",           "document_title",
+    "document_html", "document_tokens", "document_text",   "long_answer_candidates", "annotations"};
 
 // Reads the fields and reports all their faults; for a list, its first bad element. When a fault rejects the record, the
 // result holds the readable fields. raw.value must be an object.

@@ -108,7 +108,7 @@ const data::FlatMembers kElementMembers{{"text"}, {"start_idx", "end_idx", "Id"}
 class PageReader {
  public:
   PageReader(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults)
-      : fields_(raw, {"url", "text", "VDOM", "KeyPhrases"}, faults), config_(config), faults_(faults) {}
+      : fields_(raw, kRecordMembers, faults), config_(config), faults_(faults) {}
 
   Page read() {
     if (const Json* url = fields_.required("url", Json::value_t::string)) read_url(*url);

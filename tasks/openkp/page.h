@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ struct Page {
   std::vector<Element> elements;
   std::optional<std::vector<Phrase>> key_phrases;  // raw
 };
+
+// The members of a record that are read.
+inline constexpr std::initializer_list<const char*> kRecordMembers = {"url", "text", "VDOM", "KeyPhrases"};
 
 // Reads the fields and reports all their faults. When a fault rejects the record, the result holds the readable fields, so
 // that further checks can still run. raw.value must be an object.

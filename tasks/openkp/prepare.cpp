@@ -156,6 +156,11 @@ const data::Schema& OpenkpPreparation::schema() const {
   return openkp::schema();
 }
 
+const data::UnreadMembers& OpenkpPreparation::unread_members() const {
+  static const data::UnreadMembers kUnread({}, {kRecordMembers.begin(), kRecordMembers.end()});
+  return kUnread;
+}
+
 Json OpenkpPreparation::preprocess_config() const {
   return stored_settings(prepare_settings());
 }

@@ -14,6 +14,8 @@ class OpenkpPreparation : public text::TokenizedPreparation<PrepareConfig, data:
   const data::Schema& schema() const override;
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
+  // A number out of range in another member does not matter.
+  const data::UnreadMembers& unread_members() const override;
 
   // With `dedup` one page per url is kept: the one with the most valid key phrases, counted before they are cut to
   // max_key_phrases; among equals the first.

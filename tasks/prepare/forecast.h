@@ -24,8 +24,8 @@ inline constexpr std::int64_t kSampleBytes = 24'000'000;
 
 // Prepares about sample_bytes of the inputs (of several inputs at most half as much of each) in a temporary folder,
 // which is removed again. Uses the options of a preparation except output, report and strict. Throws UsageError for
-// inputs that are missing or given twice and for streams; Error if the beginning contains no record; Interrupted on
-// SIGINT or SIGTERM.
+// inputs that are given twice and for streams; Error if one is missing or the beginning contains no record; Interrupted
+// on SIGINT or SIGTERM.
 Forecast forecast(const Preparation& preparation, const RunOptions& options, std::int64_t sample_bytes = kSampleBytes);
 
 }  // namespace etc::prepare

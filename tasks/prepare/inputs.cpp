@@ -12,11 +12,11 @@ void check_input(const fs::path& input) {
   std::error_code error;
   const fs::file_status status = fs::status(input, error);
   if (status.type() == fs::file_type::not_found) {
-    fail_usage("etc prepare", "input {}: no such file", input.string());
+    fail("etc prepare", "input {}: no such file", input.string());
   }
   if (error) fail("etc prepare", "input {}: cannot open: {}", input.string(), error.message());
   if (fs::is_directory(status)) {
-    fail_usage("etc prepare", "input {}: expected a file, got a folder", input.string());
+    fail("etc prepare", "input {}: expected a file, got a folder", input.string());
   }
 }
 

@@ -5,7 +5,7 @@
 
 namespace etc::prepare {
 
-// Throws UsageError when the input does not exist or is a folder, Error when it cannot be examined.
+// Throws Error when the input does not exist, is a folder or cannot be examined.
 void check_input(const std::filesystem::path& input);
 
 // Whether it is standard input ("-") or anything else without a size: a FIFO, a pipe behind /dev/stdin. Call

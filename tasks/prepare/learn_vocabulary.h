@@ -13,8 +13,8 @@ namespace etc::prepare {
 
 // Learns at most `size` pieces from the texts of all raw files (data/text/wordpiece_trainer.h; the files are read once)
 // and writes them to output, one per line. Uses the settings that determine how a file is read, and do_lower_case.
-// Throws UsageError when the task has no texts to learn from, an input is missing, or size is too small for the
-// characters; Error when there is no word or a file cannot be read to its end.
+// Throws UsageError when the task has no texts to learn from or size is too small for the characters; Error when there
+// is no word, or a file is missing or cannot be read to its end.
 //   task  its name, for messages
 void learn_vocabulary(const std::string& task, const PreparationKind& kind, const Json& settings, std::int64_t size,
                       const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output);

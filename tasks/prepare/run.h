@@ -46,8 +46,8 @@ class WholeRun {
 // Reads the input files in order and writes output and report, both completely or not at all. A file that cannot be
 // read to its end (counts.fatal) counts up to the fault. With several input files, finished ones are kept beside the
 // output and not read again by the same call after a kill; the output is the same, byte for byte, in either case. They
-// are kept beside the report instead if the output is a device or a FIFO. Throws UsageError for inputs that are missing
-// or given twice; Interrupted on SIGINT or SIGTERM; Error when reading or writing fails. Memory does not grow with the
+// are kept beside the report instead if the output is a device or a FIFO. Throws UsageError for inputs that are given
+// twice; Interrupted on SIGINT or SIGTERM; Error when reading or writing fails. Memory does not grow with the
 // files' sizes, except for the ids of all records. Several processes call it with equal options and get equal counts;
 // each reads the inputs and works on its own share of the records, and the first one writes. In that case throws
 // UsageError for a stream.

@@ -2,6 +2,7 @@
 
 #include "etc_core/base/crc32c.h"
 #include "tasks/feed/features.h"
+#include "tasks/pretrain/mask_settings.h"
 
 namespace etc::pretrain {
 
@@ -12,11 +13,7 @@ namespace {
 
 Masks drawn(const data::LoadedExample& loaded, const Options& options, const Pieces& pieces) {
   const data::Example& example = loaded.features;
-  MaskRules rules;
-  rules.masked_lm_prob = options.masked_lm_prob;
-  if (!options.cpc()) rules.max_predictions = options.max_predictions.value_or(kNoLimit);
-  rules.whole_words = options.whole_words;
-  rules.cpc_sentence_prob = options.cpc_sentence_prob;
+  MaskRules rules = rules_of(example, options);
   rules.mask_id = pieces.mask_id;
   rules.vocab_size = pieces.vocab_size;
   MaskableText text{numbers(example, "long_token_ids"), numbers(example, "piece_kinds"), {}};

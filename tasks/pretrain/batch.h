@@ -18,8 +18,8 @@ struct Pieces {
 };
 
 // The masks of an example: those stored with it or, if there are none, masks drawn for this epoch. The latter are a function
-// of (masking_seed, epoch, the example's id and record) alone, not of batch, order or thread count. Sentences are chosen for
-// mlm_cpc only.
+// of (masking_seed, epoch, the example's id and record) alone, not of batch, order or thread count; their settings are those
+// of mask_settings.h. Sentences are chosen for mlm_cpc only.
 Masks masks_of(const data::LoadedExample& loaded, const Options& options, const Pieces& pieces);
 
 // The encoder's batch: the examples with their masks applied, followed for mlm_cpc by every chosen sentence as a separate

@@ -83,10 +83,6 @@ class CorpusRun {
 
  private:
   void warn_of_settings() const {
-    if (const std::string options = mask_options(config_); !options.empty()) {
-      log::warn("prepare: training draws the masks by its own settings: to draw them by these, give `etc train` {}",
-                options);
-    }
     if (config_.objective == Objective::mlm_cpc && limits_predictions(config_)) {
       log::warn("prepare: max_predictions_per_seq {} has no effect: mlm_cpc has no such limit",
                 *config_.max_predictions_per_seq);

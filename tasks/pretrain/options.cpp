@@ -29,18 +29,22 @@ const FieldList<Options>& fields() {
        "false: a control; the chosen sentences stay visible, and finding them is easy"},
       {"masked_lm_prob",
        &Options::masked_lm_prob,
-       "share of the pieces that is masked and predicted, where masks are drawn while training (--dynamic-masking)",
-       {.above = 0, .most = 1}},
+       "share of the pieces that is masked and predicted, where masks are drawn while training (--dynamic-masking); 0: "
+       "as the data were prepared",
+       {.least = 0, .most = 1}},
       {"max_predictions_per_seq",
        &Options::max_predictions,
-       "most masked pieces of an example, where masks are drawn while training; null: no limit, as mlm_cpc always",
+       "most masked pieces of an example, where masks are drawn while training; null: as the data "
+       "were prepared; mlm_cpc has no limit",
        {.least = 1, .most = kMost}},
       {"whole_word_mask", &Options::whole_word_mask,
-       "mask all pieces of a word or none, where masks are drawn while training; null: not for mlm_nsp"},
+       "mask all pieces of a word or none, where masks are drawn while training; null: as the data were "
+       "prepared"},
       {"cpc_sentence_prob",
        &Options::cpc_sentence_prob,
-       "mlm_cpc: share of the sentences that is hidden, where masks are drawn while training",
-       {.above = 0, .most = 1}},
+       "mlm_cpc: share of the sentences that is hidden, where masks are drawn while training; 0: as the data were "
+       "prepared",
+       {.least = 0, .most = 1}},
       {"masking_seed", &Options::masking_seed, "seed of the masks that are drawn while training"},
   };
   return kFields;

@@ -24,13 +24,13 @@ struct Options {
   std::int64_t cpc_mask_global_id = 2;
   bool cpc_mask_sentences = true;
 
-  // For masks that are drawn while training.
-  double masked_lm_prob = 0.15;
-  std::optional<std::int64_t> max_predictions;  // without a value: no limit, as in the preparation by default
-  Json whole_word_mask;                         // true, false, or null: the objective's default
-  double cpc_sentence_prob = 0.15;
+  // For masks that are drawn while training. Without a value, 0 or null: as the data were prepared (mask_settings.h).
+  double masked_lm_prob = 0;
+  std::optional<std::int64_t> max_predictions;
+  Json whole_word_mask;  // true, false or null
+  double cpc_sentence_prob = 0;
   std::uint64_t masking_seed = 12345;
-  bool whole_words = false;  // whole_word_mask, resolved by read_options()
+  bool whole_words = false;  // whole_word_mask, or the objective's default, by read_options()
 
   bool nsp() const { return objective == Objective::mlm_nsp && use_nsp; }
   bool cpc() const { return objective == Objective::mlm_cpc; }

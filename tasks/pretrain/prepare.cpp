@@ -26,7 +26,7 @@ std::unique_ptr<data::RecordReader> open_text(data::ByteStream& stream, const Pr
 // The text of a JSON line; nullopt, with a fault, if it has none.
 std::optional<std::string> json_text_of(data::RecordSlice& record, const std::string& key, prepare::FaultList& faults) {
   try {
-    const data::JsonRecord parsed = data::parse_record(record);
+    const data::JsonRecord parsed = data::parse_record(record, data::UnreadMembers({}, {key}));
     if (!parsed.value.is_object()) {
       faults.reject("", "record_not_object", fmt::format("expected an object, got {}", parsed.value.type_name()));
       return std::nullopt;

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
-#include "etc_core/base/error.h"
 #include "tasks/pretrain/masking.h"
-#include "tasks/pretrain/options.h"
 #include "tasks/text/settings.h"
 
 namespace etc::pretrain {
@@ -99,22 +96,6 @@ PrepareConfig read_prepare_config(const Json& settings) {
 
 bool limits_predictions(const PrepareConfig& config) {
   return *config.max_predictions_per_seq < number_to_mask(*config.max_seq_length, config.masked_lm_prob, kNoLimit);
-}
-
-std::string mask_options(const PrepareConfig& config) {
-  if (!config.dynamic_masking) return "";
-  const Options usual = read_options({{"objective", prepare_settings().to_json(config).at("objective")}});
-  const bool cpc = config.objective == Objective::mlm_cpc;
-  std::vector<std::string> options;
-  if (config.masked_lm_prob != usual.masked_lm_prob)
-    options.push_back(fmt::format("--masked-lm-prob {}", config.masked_lm_prob));
-  if (!cpc && limits_predictions(config))
-    options.push_back(fmt::format("--max-predictions-per-seq {}", *config.max_predictions_per_seq));
-  if (config.whole_word_mask != Json(usual.whole_words))
-    options.push_back(fmt::format("--whole-word-mask {}", config.whole_word_mask.get<bool>()));
-  if (cpc && config.cpc_sentence_prob != usual.cpc_sentence_prob)
-    options.push_back(fmt::format("--cpc-sentence-prob {}", config.cpc_sentence_prob));
-  return fmt::format("{}", fmt::join(options, " "));
 }
 
 }  // namespace etc::pretrain

@@ -55,10 +55,6 @@ const FieldList<PrepareConfig>& prepare_settings();
 // Throws UsageError naming key and value.
 PrepareConfig read_prepare_config(const Json& settings);
 
-// Dynamic masks follow section `task` of the training. The options of `etc train` that repeat those of these settings that
-// differ from its defaults; "": none does, or the masks are stored.
-std::string mask_options(const PrepareConfig& config);
-
 // Whether an instance may have more pieces to predict than max_predictions_per_seq.
 bool limits_predictions(const PrepareConfig& config);
 

@@ -9,6 +9,7 @@
 #include "tasks/pretrain/compared_sentences.h"
 #include "tasks/pretrain/feed.h"
 #include "tasks/pretrain/head.h"
+#include "tasks/pretrain/mask_settings.h"
 #include "tasks/pretrain/predictions.h"
 #include "tasks/pretrain/schema.h"
 #include "tasks/pretrain/special_pieces.h"
@@ -64,6 +65,7 @@ class PretrainTask final : public Task, public ComparesBatch {
 
   void count(const data::LoadedExample& example, std::span<double> counts) const override {
     check_example(example.features, *model_, options_, "the training data");
+    require_followed(example.features, options_, "the training data");
     const Masks masks = masks_of(example, options_, pieces_);
     counts[0] += static_cast<double>(masks.positions.size());
     if (options_.nsp()) counts[1] += 1;
@@ -176,6 +178,9 @@ class PretrainTask final : public Task, public ComparesBatch {
   std::optional<ComparedSentences> compared_;
 };
 
+// Batches that an evaluation while training reads (pretraining 1.5).
+constexpr std::int64_t kEvaluatedBatches = 100;
+
 // No official prediction format exists, so there is nothing to score.
 Json score_files(const std::filesystem::path&, const std::vector<std::filesystem::path>&) {
   fail_usage("etc eval",
@@ -185,7 +190,10 @@ Json score_files(const std::filesystem::path&, const std::vector<std::filesystem
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{fields(), made<PretrainTask>, score_files};
+  static const TaskKind kKind{.keys = fields(),
+                              .make = made<PretrainTask>,
+                              .score = score_files,
+                              .training = {{"eval_batches", kEvaluatedBatches}}};
   return kKind;
 }
 

@@ -17,6 +17,7 @@ const data::Schema& schema() {
                                         {"masked_input_ids", FeatureKind::ragged, StoredType::i32, "masked", {}, 0},
                                         {"sentence_lengths", FeatureKind::ragged, StoredType::i32, "global", {}, 0},
                                         {"cpc_sentences", FeatureKind::ragged, StoredType::i32, "", {}, {}},
+                                        {kSettings, FeatureKind::string, StoredType::u8, "", {}, {}},
                                     }};
   return kSchema;
 }

@@ -19,7 +19,11 @@ namespace etc::pretrain {
 //                              Their sum is n − 1: the first long token is [CLS] (2.2)
 //   cpc_sentences         [m]  strictly increasing indices of the sentences chosen for CPC; their pieces become [MASK]
 //                              when the example is fed. Static masks only.
+//   /preprocess_config    not stored with the example: the settings of the preparation, for masks that are drawn while
+//                         feeding
 const data::Schema& schema();
+
+inline constexpr const char* kSettings = "/preprocess_config";
 
 enum PieceKind : std::uint8_t {
   kContinues = 0,  // belongs to the group of the piece before it, for whole-word masks

@@ -27,6 +27,12 @@ const data::Schema& SquadPreparation::schema() const {
   return squad::schema();
 }
 
+const data::UnreadMembers& SquadPreparation::unread_members() const {
+  static const data::UnreadMembers kUnread(
+      {}, {"context", "question.id", "question.question", "question.answers", "question.is_impossible"});
+  return kUnread;
+}
+
 Json SquadPreparation::preprocess_config() const {
   return stored_settings(prepare_settings());
 }

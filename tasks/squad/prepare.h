@@ -16,6 +16,8 @@ class SquadPreparation : public text::TokenizedPreparation<PrepareConfig, data::
   const data::Schema& schema() const override;
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
+  // A number out of range in another member does not matter.
+  const data::UnreadMembers& unread_members() const override;
 };
 
 // Loads the vocabulary as the settings say; see PreparationKind::make. Throws UsageError on a SentencePiece model:

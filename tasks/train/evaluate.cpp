@@ -60,6 +60,7 @@ void predict_together(TaskModel& model, const SharedMicroBatches& all, Predictio
   const data::Share mine = share(all.processes.rank());
   for (std::int64_t m = mine.begin; m < mine.end; ++m) {
     const Examples examples = all.examples(m);
+    if (examples.empty()) continue;
     if (predictions != nullptr) {
       predict_examples(model, examples, all.where, *predictions);
       decoded(examples);
@@ -74,6 +75,7 @@ void predict_together(TaskModel& model, const SharedMicroBatches& all, Predictio
     std::size_t at = 0;
     for (std::int64_t m = share(rank).begin; m < share(rank).end; ++m) {
       const Examples examples = all.examples(m);
+      if (examples.empty()) continue;
       const EncoderInput input = model.task->feed(examples, all.where);
       predictions->add(examples, input, take_logits(computed[static_cast<std::size_t>(rank)], at));
       decoded(examples);
@@ -105,16 +107,26 @@ class DatasetPredictor {
         pass_(pass),
         processes_(*pass.processes),
         predictions_(predictions),
-        progress_(pass.what, pass.reader->size(), "examples") {}
+        most_(pass.most_examples > 0 ? std::min(pass.most_examples, pass.reader->size()) : pass.reader->size()),
+        progress_(pass.what, most_, "examples") {}
 
   // False: this process, or one of them, was told to stop.
-  bool take(const data::LoadedBatch& batch) { return processes_.size() == 1 ? alone(batch) : together(batch); }
+  bool take(data::LoadedBatch batch) {
+    for (std::vector<data::LoadedExample>& micro_batch : batch.micro_batches) {
+      std::erase_if(micro_batch, [&](const data::LoadedExample& example) { return example.index >= most_; });
+    }
+    taken_ += batch.all_examples;
+    return processes_.size() == 1 ? alone(batch) : together(batch);
+  }
+
+  // Whether the pass has read all of its examples.
+  bool whole() const { return taken_ >= most_; }
 
  private:
   bool alone(const data::LoadedBatch& batch) {
     for (const auto& micro_batch : batch.micro_batches) {
       if (StopSignal::requested()) return false;
-      decode(micro_batch);
+      if (!micro_batch.empty()) decode(micro_batch);
     }
     return true;
   }
@@ -144,8 +156,9 @@ class DatasetPredictor {
   const DatasetPass& pass_;
   Communicator& processes_;
   Predictions* predictions_;
+  const std::int64_t most_;  // examples of the pass, which are the first of the data
   Progress progress_;
-  std::int64_t done_ = 0;
+  std::int64_t done_ = 0, taken_ = 0;  // examples decoded; read, by all processes
 };
 
 // Replaces the model's own memory, such as that of a run, during one pass.
@@ -201,10 +214,10 @@ bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* pre
   }
   data::Loader loader(pass.reader, order);
   DatasetPredictor predictor(model, pass, predictions);
-  for (data::LoadedBatch batch; loader.next(batch);) {
-    if (!predictor.take(batch)) return false;
+  for (data::LoadedBatch batch; !predictor.whole() && loader.next(batch);) {
+    if (!predictor.take(std::move(batch))) return false;
   }
-  if (predictions != nullptr) add_rejected_records(reader, *predictions);
+  if (predictions != nullptr && pass.most_examples == 0) add_rejected_records(reader, *predictions);
   return true;
 }
 

@@ -39,8 +39,8 @@ struct SharedMicroBatches {
   std::function<void(Examples)> decoded = nullptr;  // called in the first process after each one, in order
 };
 
-// Every process computes its share. The first process decodes all in order, from the same logits as in a single-process
-// run, and is the only one with predictions (elsewhere null).
+// Every process computes its share; micro-batches without examples are passed over. The first process decodes all in
+// order, from the same logits as in a single-process run, and is the only one with predictions (elsewhere null).
 void predict_together(TaskModel& model, const SharedMicroBatches& all, Predictions* predictions);
 
 // A pass over a whole data set.
@@ -50,6 +50,7 @@ struct DatasetPass {
   std::string what;   // the label of its progress display
   std::int64_t micro_batch_tokens = kEvaluationTokens;
   Communicator* processes = &one_process();
+  std::int64_t most_examples = 0;  // only the first ones of the data, and no rejected records; 0: all
 };
 
 // Decodes the data set in source order (a model with memory starts with empty memory), then its rejected records; false

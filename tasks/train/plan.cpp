@@ -5,6 +5,7 @@
 
 #include "data/loader/sample_order.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/determinism.h"
 #include "tasks/registry.h"
@@ -189,6 +190,10 @@ Plan make_plan(const RunConfig& config, const data::DatasetReader& train) {
                "training.tokens_per_batch: task {} reads texts in streams, batch_size of them: expected 0, got {}",
                task_name(config.task), training.tokens_per_batch);
   }
+  if (training.eval_batches > 0 && !train.schema().gold.empty()) {
+    fail_usage("config", "training.eval_batches: expected 0 with task {}, whose scores count every question, got {}",
+               task_name(config.task), training.eval_batches);
+  }
   require_companion(training.keep_every > 0, "keep_every", training.keep_last > 0, "keep_last");
   if (!by_tokens && examples < training.batch_size) {
     fail(files_text(config.data.train),
@@ -212,6 +217,20 @@ Plan make_plan(const RunConfig& config, const data::DatasetReader& train) {
   if (training.keep_last > 0) plan.keep_every = training.keep_every > 0 ? training.keep_every : plan.steps_per_epoch;
   plan.schedule = schedule_of(training, config.model->hidden_size, plan.total_steps);
   return plan;
+}
+
+std::int64_t examples_to_evaluate(const TrainingConfig& training) {
+  return training.eval_batches * training.batch_size;
+}
+
+void log_evaluation(const RunData& data, const TrainingConfig& training) {
+  const std::int64_t most = examples_to_evaluate(training);
+  if (!data.eval) {
+    log::info("no --eval-data: checkpoint `best` will be the last one");
+  } else if (most > 0 && most < data.eval->size()) {
+    log::info("evaluations read the first {} of {} examples (training.eval_batches {})", most, data.eval->size(),
+              training.eval_batches);
+  }
 }
 
 std::int64_t samples_to_look_at(const TrainingConfig& training, const data::DatasetReader& train, std::int64_t steps) {

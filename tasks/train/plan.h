@@ -68,8 +68,15 @@ struct Plan {
 };
 
 // Throws Error when the training data are less than one batch, or the run less than one step; UsageError when a key is
-// set that belongs to another schedule, to batches by tokens or to kept models without these being in use.
+// set that belongs to another schedule, to batches by tokens or to kept models without these being in use, or when
+// evaluations are to read a part of data whose scores count every question.
 Plan make_plan(const RunConfig& config, const data::DatasetReader& train);
+
+// The number of examples that an evaluation reads, the first ones of the data; 0: all.
+std::int64_t examples_to_evaluate(const TrainingConfig& training);
+
+// Logs which examples evaluations read, or that there are none.
+void log_evaluation(const RunData& data, const TrainingConfig& training);
 
 // How many samples to examine so that, for a run of `steps` steps, they include all micro-batches that may take the
 // most memory, except rare ones.

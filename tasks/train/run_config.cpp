@@ -21,6 +21,17 @@ bool has_key(const Json& config, const ConfigKey& key) {
   return config.contains(key.section) && config[key.section].contains(key.field.name);
 }
 
+// Throws UsageError for a key of section task that only other tasks have; their names are the best hint.
+void refuse_key_of_other_tasks(const Json& config, const std::string& key, const std::string& where) {
+  std::vector<std::string> others;
+  for (const TaskEntry& entry : task_entries()) {
+    if (entry.task.keys.find(key) != nullptr) others.push_back(entry.name);
+  }
+  if (others.empty()) return;
+  fail_usage(where, "key task.{} belongs to task {}, and this run is for task {} (--task)", key,
+             fmt::join(others, ", "), named_task(config));
+}
+
 // The key as declared for the given configuration, or a UsageError that names the nearest one.
 const ConfigKey& find_key(const Json& config, const std::string& section, const std::string& key,
                           const std::string& where) {
@@ -35,6 +46,7 @@ const ConfigKey& find_key(const Json& config, const std::string& section, const 
                  model_kind_fields().begin()->option_name());
     }
   }
+  if (section == "task") refuse_key_of_other_tasks(config, key, where);
   fail_usage(where, "unknown key {}.{}{}", section, key, suggestion(section + "." + key, paths));
 }
 
@@ -110,6 +122,9 @@ const FieldList<TrainingConfig>& training_fields() {
        "decay of kernels and tables: of all but LayerNorm, layer_norm, bias, rezero_alpha and admin_omega", from_0},
       {"clip_norm", &C::clip_norm, "largest norm of the whole gradient; 0: not clipped", from_0},
       {"eval_every", &C::eval_every, "steps between evaluations; 0: once per epoch", from_0},
+      {"eval_batches", &C::eval_batches,
+       "evaluations while training read only the first examples, those of so many batches of batch_size; 0: all",
+       from_0},
       {"save_every", &C::save_every, "steps, or time (15min), between checkpoints to resume from", {}, kMayChange},
       {"keep_last", &C::keep_last,
        "so many model folders kept/step_N stay beside last and best, the newest, for `etc convert --average`; 0: none",

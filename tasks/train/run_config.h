@@ -56,6 +56,7 @@ struct TrainingConfig {
   double weight_decay = 0.01;
   double clip_norm = 1.0;
   std::int64_t eval_every = 0;
+  std::int64_t eval_batches = 0;
   Json save_every = 1000;  // steps, or a time as text (save_schedule.h)
   std::int64_t keep_last = 0;
   std::int64_t keep_every = 0;

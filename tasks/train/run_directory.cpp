@@ -24,8 +24,8 @@ constexpr const char* kLockName = "lock";
 const fs::path& own_folder(const fs::path& folder) {
   make_folders(follow_links(folder), folder);
   if (!is_run_folder(folder) && !fs::is_empty(folder)) {
-    fail(folder.string(),
-         "the folder holds files that belong to no run: expected a new or empty folder, or the folder of a run");
+    fail_usage(folder.string(),
+               "the folder holds files that belong to no run: expected a new or empty folder, or the folder of a run");
   }
   return folder;
 }

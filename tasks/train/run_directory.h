@@ -21,8 +21,8 @@ class RunDirectory : NotCopied {
  public:
   // Creates the folder if necessary, and removes temporary files that a killed writer of its checkpoints left
   // (base/atomic_folder.h), but no other file. Throws Error when another process holds the folder (naming that
-  // process), or when it holds files but is not a run's folder (so that unrelated files do not get mixed up with a
-  // run).
+  // process), UsageError when it holds files but is not a run's folder (so that unrelated files do not get mixed up
+  // with a run).
   explicit RunDirectory(std::filesystem::path folder);
 
   // Throws Error when the folder is no longer the one that was opened: deleted, renamed, or replaced by another.

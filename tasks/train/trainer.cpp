@@ -362,7 +362,7 @@ void Trainer::log_start() const {
             thread_count(), device_.description);
   log_division(division_, divided_moments() != nullptr);
   log::info("residual scores: {}", residual_text(*config_.model));
-  if (!data_.eval) log::info("no --eval-data: checkpoint `best` will be the last one");
+  log_evaluation(data_, training_);
 }
 
 bool Trainer::finished() const {
@@ -389,10 +389,10 @@ void Trainer::log_step(double norm, double rate) {
 void Trainer::evaluate() {
   require_sound_weights(model_.parameters, progress_.step);
   const auto predictions = record_ ? model_.task->start_predictions({}) : nullptr;
-  const DatasetPass pass{data_.eval, files_text(config_.data.eval), "evaluate", kEvaluationTokens, &processes_};
-  if (!predict_dataset(model_, pass, predictions.get())) {
-    stop_on_signal();  // the resumed run repeats the evaluation
-  }
+  const DatasetPass pass{data_.eval,  files_text(config_.data.eval),  "evaluate", kEvaluationTokens,
+                         &processes_, examples_to_evaluate(training_)};
+  // A run that is stopped here repeats the evaluation when it is resumed.
+  if (!predict_dataset(model_, pass, predictions.get())) stop_on_signal();
   const Metrics result = share_metrics(processes_, predictions ? predictions->metrics() : Metrics());
   if (result.empty()) fail(files_text(config_.data.eval), "no example has a label: expected data with answers");
   progress_.evaluated_step = progress_.step;

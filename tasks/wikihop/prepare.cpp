@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "tasks/text/raw_records.h"
 #include "tasks/wikihop/features.h"
 #include "tasks/wikihop/record.h"
@@ -82,6 +83,11 @@ const data::Schema& WikihopPreparation::schema() const {
   return wikihop::schema();
 }
 
+const data::UnreadMembers& WikihopPreparation::unread_members() const {
+  static const data::UnreadMembers kUnread({}, {kRecordMembers.begin(), kRecordMembers.end()});
+  return kUnread;
+}
+
 Json WikihopPreparation::preprocess_config() const {
   Json config = stored_settings(prepare_settings());
   config.update({{"splitter", {{"name", splitter_->name()}, {"tables_sha256", splitter_->tables_sha256()}}},
@@ -152,11 +158,21 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   return data::load_splitter(name);
 }
 
+// The published preparation splits with Punkt (task-wikihop 2.3), and other sentences are other features. Only a splitter
+// that was chosen here is warned of, not one that a data set or model was made with.
+void warn_of_other_sentences(const PrepareConfig& config, const data::SentenceSplitter& splitter) {
+  if (config.parity != Parity::reference || !config.splitter.is_string() || splitter.name() != "icu") return;
+  log::warn(
+      "prepare: parity reference: the published preparation splits sentences with Punkt, and icu splits other ones: "
+      "the features will differ from the published ones (give --splitter punkt:DIR)");
+}
+
 // Loads vocabulary and splitter as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        prepare::Labels labels) {
   PrepareConfig config = read_prepare_config(settings, labels);
   auto splitter = make_splitter(config.splitter);
+  warn_of_other_sentences(config, *splitter);
   auto tokenizer = text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case});
   resolve_special_ids(config, *tokenizer);
   return std::make_unique<WikihopPreparation>(config, std::move(tokenizer), std::move(splitter));

@@ -18,6 +18,8 @@ class WikihopPreparation : public text::TokenizedPreparation<PrepareConfig, data
   const data::Schema& schema() const override;
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
+  // A number out of range in another member does not matter.
+  const data::UnreadMembers& unread_members() const override;
 
  private:
   std::unique_ptr<data::SentenceSplitter> splitter_;

@@ -1,7 +1,6 @@
 #include "tasks/wikihop/record.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,8 +11,6 @@
 namespace etc::wikihop {
 
 namespace {
-
-constexpr std::array kKnownKeys = {"id", "query", "answer", "candidates", "supports"};
 
 std::string element(const char* field, std::size_t index) {
   return fmt::format("{}[{}]", field, index);
@@ -41,7 +38,7 @@ class RecordReader {
 
   static bool is_known(const std::string& field) {
     const std::string key = field.substr(0, field.find_first_of(".["));
-    return std::find(kKnownKeys.begin(), kKnownKeys.end(), key) != kKnownKeys.end();
+    return std::find(kRecordMembers.begin(), kRecordMembers.end(), key) != kRecordMembers.end();
   }
 
   void report_notes() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ struct Record {
   bool equal_candidates = false;
   bool unusable_label = false;  // the answer is not a candidate; the record is kept for prediction
 };
+
+// The members of a record that are read.
+inline constexpr std::initializer_list<const char*> kRecordMembers = {"id", "query", "answer", "candidates",
+                                                                      "supports"};
 
 // Reads the fields and reports all their faults. When a fault rejects the record, the result holds the readable fields, so
 // that further checks can still run. raw.value must be an object.

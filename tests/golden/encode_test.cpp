@@ -331,7 +331,7 @@ TEST_CASE("etc info describes models, configurations and tensor files", "[nn]") 
   REQUIRE(foreign.code == 0);
   REQUIRE_THAT(foreign.out, Contains("165,825,024 in 462 tensors"));
   REQUIRE_THAT(foreign.err, Contains("etc_config.json: unknown key new_field is ignored"));
-  REQUIRE(info("none").code == 2);
+  REQUIRE(info("none").code == 1);
   REQUIRE(info("in.h5").code == 0);
   REQUIRE_THAT(info("in.h5").out, Contains("inputs/token_ids"));
 }

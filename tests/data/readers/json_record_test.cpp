@@ -94,6 +94,43 @@ TEST_CASE("a number out of range makes the record unreadable, not the file", "[r
   }
 }
 
+TEST_CASE("a number out of range in a member that is not read leaves the record as it is", "[readers]") {
+  const UnreadMembers unread({{"b", "c"}}, {"a", "d.e"});
+  const auto parsed = [&](const std::string& text) {
+    RecordSlice slice = slice_of(text);
+    return parse_record(slice, unread);
+  };
+  const JsonRecord record = parsed(R"({"a": "-1e999\"", "x": 1e309, "y": [{"z": -123456789012345678901}, 1e-400], )"
+                                   R"("b": [{"c": 1E+999}], "d": {"f": 99999999999999999999}, "ab": 2e308, "g": 1.5})");
+  REQUIRE(record.notes.empty());
+  REQUIRE(record.value == Json::parse(R"({"a": "-1e999\"", "x": null, "y": [{"z": null}, 0.0], "b": [{}], )"
+                                      R"("d": {"f": null}, "ab": null, "g": 1.5})"));
+  for (const auto& [text, field] : {std::pair(R"({"x": 1e999, "a": 1e999})", "a"),
+                                    std::pair(R"({"x": 1e999, "a": [1, {"b": 123456789012345678901}]})", "a"),
+                                    std::pair(R"({"d": {"e": -1e999, "f": 1}})", "d")}) {
+    CAPTURE(text);
+    const JsonRecord refused = parsed(text);
+    REQUIRE(refused.value.is_null());
+    REQUIRE(refused.notes.size() == 1);
+    REQUIRE(refused.notes[0].kind == JsonNote::Kind::number_out_of_range);
+    REQUIRE(refused.notes[0].field == field);
+  }
+  // Half a surrogate pair in the same record is noted all the same.
+  const JsonRecord both = parsed(R"({"a": "\ud800", "x": 1e999})");
+  REQUIRE(both.value == Json::parse(R"({"a": "\ufffd", "x": null})"));
+  REQUIRE(both.notes.size() == 1);
+  REQUIRE(both.notes[0].kind == JsonNote::Kind::unpaired_surrogate);
+  // What is no number stays a fault at its place.
+  for (const char* text : {R"({"x": 1e999, "y": 01234567890123456789012})", R"({"x": 1e999, "y": 1e999.5})",
+                           R"({"x": 1e999, "y": --1e999})", R"({"x": 1e999, "y": 1e999e})"}) {
+    CAPTURE(text);
+    const auto fault = fault_of(text);
+    REQUIRE(fault);
+    REQUIRE(fault->code() == "json_syntax");
+    REQUIRE(fault->where().byte_offset > 114);
+  }
+}
+
 TEST_CASE("what is not JSON or not UTF-8 is a fault with byte, line and column", "[readers]") {
   struct Case {
     std::string text;

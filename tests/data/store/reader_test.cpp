@@ -290,6 +290,42 @@ TEST_CASE("damaged root attributes are refused", "[data][store]") {
   CHECK_THAT(set("n_examples", INT64_MAX), Contains(": n_examples: expected a count from 0 to "));
 }
 
+TEST_CASE("examples longer than the capacities of their preparation are refused", "[data][store]") {
+  const TemporaryFolder folder;
+  const auto refusal = [&](const Json& settings) {
+    DatasetInfo info = sample_info();
+    info.preprocess_config = settings;
+    write_examples(folder / "a.h5", {worked_example()}, {}, info);  // 14 long and 9 global tokens
+    return open_error({folder / "a.h5"});
+  };
+  CHECK(refusal({{"long_seq_len", 14}, {"global_seq_len", 9}}) == "no error");
+  CHECK_THAT(refusal({{"long_seq_len", 13}, {"global_seq_len", 9}}),
+             Catch::EndsWith("a.h5: example 0 has 14 long tokens: expected at most preprocess_config.long_seq_len=13 "
+                             "(the file is damaged)"));
+  CHECK_THAT(refusal({{"long_seq_len", 14}, {"global_seq_len", 8}}),
+             Contains("example 0 has 9 global tokens: expected at most preprocess_config.global_seq_len=8"));
+  // Data that do not state their capacities, and tasks whose keys mean something else.
+  CHECK(refusal(Json::object()) == "no error");
+  CHECK(refusal({{"global_seq_len", 1}}) == "no error");
+}
+
+TEST_CASE("the settings of the preparation come with each example where the schema asks for them", "[data][store]") {
+  const TemporaryFolder folder;
+  Schema schema = sample_schema();
+  schema.features.push_back({"/preprocess_config", FeatureKind::string, StoredType::u8, "", {}, {}});
+  DatasetInfo info = sample_info();
+  info.preprocess_config = {{"share", 0.1}};
+  {
+    DatasetWriter writer(folder / "a.h5", schema, info);
+    writer.append(worked_example());
+    writer.finish({}, 1, 0, 0);
+  }
+  Example expected = worked_example();
+  CHECK(DatasetReader({folder / "a.h5"}, sample_schema()).read(0) == expected);
+  expected["/preprocess_config"] = std::string(R"({"share":0.1})");
+  CHECK(DatasetReader({folder / "a.h5"}, schema).read(0) == expected);
+}
+
 TEST_CASE("damaged borders are refused, naming data set, place and values", "[data][store]") {
   Damage damage;
   const std::string item_offsets = "/examples/candidates/item_offsets", offsets = "/examples/candidates/offsets";

@@ -274,7 +274,7 @@ TEST_CASE("folders, and places where nothing can be made, are noticed before any
   const Result run = place.run({"train", "--task", "wikihop", "--vocab-size", "64", "--data", place.at("train.h5"),
                                 "--output", place.at("train.h5")});
   CHECK(run.code == 2);
-  CHECK_THAT(run.err, Contains("train.h5: expected a folder for the run, got a file"));
+  CHECK_THAT(run.err, Contains("train.h5: expected a folder, got a file"));
   // Missing folders are created by every command.
   place.must(place.predict({"--output", place.at("a/b/p.json")}));
   place.must(place.encode({"--output", place.at("c/d/s.h5")}));

@@ -206,7 +206,7 @@ TEST_CASE("preparing takes the memory that was forecast, and the forecast writes
   refused({"--learn-vocab", "100"}, 2, "expected no --learn-vocab");
   refused({"--learn-splitter"}, 2, "expected no --learn-splitter");
   refused({"--input", "-"}, 2, "expected a file, got a stream");
-  refused({"--input", sampled.path("none")}, 2, "no such file");
+  refused({"--input", sampled.path("none")}, 1, "no such file");
   std::ofstream(sampled.path("empty.json")) << "[]";
   std::replace(forecast.begin(), forecast.end(), sampled.options.inputs[0].string(), sampled.path("empty.json"));
   refused({}, 1, "expected a record in the first 2 bytes of the input, found none");

@@ -10,6 +10,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
+#include "tests/support/worst.h"
 #include "tests/tasks/golden_named.h"
 
 using namespace etc;
@@ -52,7 +53,7 @@ void require_close(const std::vector<float>& ours, const std::vector<float>& gol
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const double allowed = 1e-6 + 1e-5 * std::abs(static_cast<double>(golden[i]));
     const double error = std::abs(static_cast<double>(ours[i]) - golden[i]);
-    worst = std::max(worst, error / allowed);
+    test::keep_worst(worst, error / allowed);
     if (!(error <= allowed)) {
       CAPTURE(i, ours[i], golden[i]);
       REQUIRE(error <= allowed);

@@ -8,6 +8,7 @@
 #include "etc_core/ops/register.h"
 #include "tasks/openkp/metrics.h"
 #include "tasks/openkp/prediction_file.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
@@ -113,6 +114,7 @@ TEST_CASE("decodes equal the reference's in every golden case", "[tasks][openkp]
   for (const auto& path : files) {
     const test::GoldenFile file(path), features(test::openkp_features_beside(path));
     CHECK(file.string_attribute("", "task") == "openkp");
+    test::require_groups(file, "", {"head", "loss"});
     const DecodeOptions options{file.int_attribute("", "max_position_predictions"),
                                 file.int_attribute("", "max_kp_predictions")};
     for (const std::string& name : file.groups()) {

@@ -10,6 +10,7 @@
 #include "tasks/openkp/schema.h"
 #include "tasks/openkp/visual.h"
 #include "tasks/prepare/choice.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
@@ -328,6 +329,8 @@ TEST_CASE("features equal the published preparation's, page by page, in every co
   for (const fs::path& path : files) {
     const test::GoldenFile file(path);
     CHECK(file.string_attribute("", "task") == "openkp");
+    test::require_groups(
+        file, "", {"albert_512", "dedup", "spm_512", "wp_128", "wp_256_kp3", "wp_4096", "wp_512_case", "wp_512_fixed"});
     test::RawPages raw(path.parent_path());
     const FirstPass first_pass(file);
     for (const std::string& name : file.groups()) {

@@ -102,7 +102,7 @@ void write_pretrain_dataset(const std::filesystem::path& path, data::LoadedExamp
   info.task = "pretrain";
   info.split = "train";
   info.vocab_sha256 = tokenizer_of(pretrain_vocabulary())->vocab_sha256();
-  info.preprocess_config = Json::object();
+  info.preprocess_config = masks ? Json::object() : Json{{"masked_lm_prob", 0.3}};
   info.labelled = true;
   data::DatasetWriter writer(path, pretrain::schema(), info);
   for (std::int64_t i = first; i < first + count; ++i) {

@@ -192,7 +192,7 @@ TEST_CASE("examples that contradict themselves, the model or the objective are r
                 "task.cpc_mask_global_id: expected an id below vocab_size=64, got 64");
   CHECK_THROWS_WITH(pretrain_task(cpc, pretrain_dense()),
                     Catch::Contains("task.objective: mlm_cpc needs an encoder with global tokens"));
-  CHECK_THROWS_WITH(pretrain_task({{"masked_lm_prob", 0.0}}, pretrain_dense()), Catch::Contains("task.masked_lm_prob"));
+  CHECK_THROWS_WITH(pretrain_task({{"masked_lm_prob", 1.5}}, pretrain_dense()), Catch::Contains("task.masked_lm_prob"));
   CHECK_THROWS_WITH(pretrain_task({{"max_predictions_per_seq", 0}}, pretrain_dense()),
                     Catch::Contains("task.max_predictions_per_seq"));
 }

@@ -59,10 +59,16 @@ struct PretrainScene {
     counts = prepare::run(*make(), options);
   }
 
-  std::vector<data::Example> examples(const std::string& output = "out.h5") const {
+  // As the reader gives them, with the settings of their preparation.
+  std::vector<data::Example> examples_with_settings(const std::string& output = "out.h5") const {
     const data::DatasetReader reader({folder / output}, pretrain::schema());
     std::vector<data::Example> all;
     for (std::int64_t i = 0; i < reader.size(); ++i) all.push_back(reader.read(i));
+    return all;
+  }
+  std::vector<data::Example> examples(const std::string& output = "out.h5") const {
+    std::vector<data::Example> all = examples_with_settings(output);
+    for (data::Example& example : all) example.erase(pretrain::kSettings);
     return all;
   }
 

@@ -5,6 +5,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/pretrain/batch.h"
+#include "tasks/pretrain/mask_settings.h"
 #include "tests/support/gzip.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
@@ -156,28 +157,87 @@ TEST_CASE("contrastive coding predicts its share of the pieces, whatever max_pre
   CHECK_THAT(scene.bytes("log"), Catch::Contains("max_predictions_per_seq 1 has no effect: mlm_cpc has no such limit"));
 }
 
-TEST_CASE("settings of masks that training draws are named with the options that repeat them", "[pretrain]") {
-  const auto options = [](Json settings) {
-    settings["dynamic_masking"] = settings.value("dynamic_masking", true);
-    return pretrain::mask_options(pretrain::read_prepare_config(settings));
-  };
-  for (const char* objective : {"mlm_nsp", "mlm", "mlm_cpc"}) CHECK(options({{"objective", objective}}).empty());
-  const Json others = {
-      {"masked_lm_prob", 0.2}, {"max_predictions_per_seq", 9}, {"whole_word_mask", false}, {"cpc_sentence_prob", 0.3}};
-  const auto with = [&](const Json& more) {
-    Json all = others;
-    all.update(more);
-    return options(all);
-  };
-  CHECK(with({{"objective", "mlm"}}) == "--masked-lm-prob 0.2 --max-predictions-per-seq 9 --whole-word-mask false");
-  CHECK(with({{"objective", "mlm_cpc"}}) == "--masked-lm-prob 0.2 --whole-word-mask false --cpc-sentence-prob 0.3");
-  CHECK(with({{"objective", "mlm"}, {"dynamic_masking", false}}).empty());
+TEST_CASE("masks drawn while training have the settings of their data, unless the run gives others", "[pretrain]") {
   PretrainScene scene;
-  scene.settings = {{"objective", "mlm"}, {"dynamic_masking", true}, {"whole_word_mask", false}};
-  log::also_to_file(scene.folder / "log");
-  scene.prepared("a b c\n");
-  CHECK_THAT(scene.bytes("log"), Catch::Contains("training draws the masks by its own settings: to draw them by these, "
-                                                 "give `etc train` --whole-word-mask false"));
+  std::string words;
+  for (int i = 0; i < 50; ++i) words += "ab ";  // 100 pieces, with [CLS] and [SEP] 102
+  // The positions of one example that is prepared with these settings and fed with these options.
+  const auto positions = [&](Json settings, const Json& options, bool states = true) {
+    settings.update({{"objective", "mlm"}, {"max_seq_length", 102}, {"dynamic_masking", true}});
+    scene.settings = settings;
+    const data::Example stored = scene.prepared(words + "\n").at(0);
+    const data::Example example = states ? scene.examples_with_settings().at(0) : stored;
+    Json section = pretrain::fields().defaults();
+    section.update({{"objective", "mlm"}});
+    section.update(options);
+    return pretrain::masks_of({0, 0, example}, pretrain::read_options(section), {6, kVocabulary}).positions;
+  };
+  const Json none = Json::object(), pieces = {{"whole_word_mask", false}};
+  CHECK(positions(none, none).size() == 14);  // of 15 wanted: whole words
+  CHECK(positions({{"masked_lm_prob", 0.5}}, none).size() == 50);
+  CHECK(positions({{"masked_lm_prob", 0.5}}, {{"masked_lm_prob", 0.25}}).size() == 26);
+  CHECK(positions({{"masked_lm_prob", 0.5}}, none, false).size() == 14);  // the data do not state it
+  CHECK(positions(pieces, none).size() == 15);
+  CHECK(positions(pieces, {{"whole_word_mask", true}}).size() == 14);
+  CHECK(positions({{"max_predictions_per_seq", 4}}, none).size() == 4);
+  CHECK(positions({{"max_predictions_per_seq", 4}}, {{"max_predictions_per_seq", 6}}).size() == 6);
+  // A limit that did not limit the preparation does not limit another share, either.
+  CHECK(positions(none, {{"masked_lm_prob", 0.5}}).size() == 50);
+}
+
+TEST_CASE("sentences hidden while training are as many as the settings of their data say", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm_cpc"}, {"dynamic_masking", true}, {"cpc_sentence_prob", 0.5}};
+  scene.prepared("a b\nc d\ne f\ng h\ni j\nk l\nm n\no p\n");
+  const data::LoadedExample example{0, 0, scene.examples_with_settings().at(0)};
+  const auto hidden = [&](const Json& options) {
+    Json section = pretrain::fields().defaults();
+    section.update({{"objective", "mlm_cpc"}});
+    section.update(options);
+    return pretrain::masks_of(example, pretrain::read_options(section), {6, kVocabulary}).cpc_sentences.size();
+  };
+  CHECK(hidden(Json::object()) == 4);
+  CHECK(hidden({{"cpc_sentence_prob", 0.25}}) == 2);
+}
+
+TEST_CASE("a setting of the run that stored masks contradict is refused, and one they agree with is not",
+          "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm"}, {"dupe_factor", 1}};
+  const auto text = random_text(40, 5);
+  const auto refusal = [&](const Json& options, bool states = true) -> std::string {
+    Json section = pretrain::fields().defaults();
+    section.update(scene.settings.contains("cpc_sentence_prob") ? Json{{"objective", "mlm_cpc"}}
+                                                                : Json{{"objective", "mlm"}});
+    section.update(options);
+    for (const data::Example& example : states ? scene.examples_with_settings() : scene.examples()) {
+      try {
+        pretrain::require_followed(example, pretrain::read_options(section), "a.h5");
+      } catch (const Error& error) {
+        return error.what();
+      }
+    }
+    return "";
+  };
+  scene.prepared(text);
+  CHECK(refusal(Json::object()).empty());
+  CHECK(refusal({{"masked_lm_prob", 0.15}, {"whole_word_mask", true}, {"max_predictions_per_seq", 77}}).empty());
+  CHECK_THAT(refusal({{"masked_lm_prob", 0.3}}),
+             Catch::StartsWith("feed: a.h5: example ") &&
+                 Catch::EndsWith(": task.masked_lm_prob: 0.3 cannot be followed, because the masks are stored with the "
+                                 "data, drawn with 0.15 (leave the key out, or prepare the data with it or with "
+                                 "--dynamic-masking true)"));
+  CHECK(refusal({{"masked_lm_prob", 0.3}}, false).empty());  // the data do not state it
+  CHECK_THAT(refusal({{"whole_word_mask", false}}), Catch::Contains("task.whole_word_mask: false cannot be followed"));
+  CHECK_THAT(refusal({{"max_predictions_per_seq", 1}}), Catch::Contains("task.max_predictions_per_seq: 1 cannot be"));
+  scene.settings = {{"objective", "mlm_cpc"}, {"dupe_factor", 1}, {"cpc_sentence_prob", 0.4}};
+  scene.prepared(text);
+  CHECK(refusal({{"cpc_sentence_prob", 0.4}, {"max_predictions_per_seq", 1}}).empty());
+  CHECK_THAT(refusal({{"cpc_sentence_prob", 0.2}}), Catch::Contains("task.cpc_sentence_prob: 0.2 cannot be followed"));
+  // Masks that the run draws follow any setting.
+  scene.settings = {{"objective", "mlm"}, {"dynamic_masking", true}};
+  scene.prepared(text);
+  CHECK(refusal({{"masked_lm_prob", 0.3}, {"whole_word_mask", false}, {"max_predictions_per_seq", 1}}).empty());
 }
 
 TEST_CASE("a word divided by the cut of a long sentence begins a second time in the rest of the sentence",

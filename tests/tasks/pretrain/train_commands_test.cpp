@@ -79,6 +79,18 @@ TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "
         read_file(scene.path("reference/last/model.safetensors")));
 }
 
+TEST_CASE("a run draws its masks by the settings of its data, or by its own", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene;  // of 30 % masked pieces
+  const auto weights = [&](const std::string& run, const Words& options) {
+    scene.run(scene.command(run, joined(etc_model("2"), options)));
+    return read_file(scene.path(run + "/last/model.safetensors"));
+  };
+  const std::string of_data = weights("data", {});
+  CHECK(weights("same", {"--masked-lm-prob", "0.3"}) == of_data);
+  CHECK(weights("other", {"--masked-lm-prob", "0.15"}) != of_data);
+}
+
 TEST_CASE("a batch of hidden sentences trains the same in one micro-batch and in many", "[tasks][pretrain]") {
   if (!program()) return skip("ETC_PROGRAM is not set");
   const Scene scene;

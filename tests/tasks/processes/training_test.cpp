@@ -58,6 +58,7 @@ TEST_CASE("LAMB, checkpointing, batches of one micro-batch and a model without s
       {kScores},
       {"--optimizer", "lamb", "--compute", "fp32", "--grad-checkpointing-period", "1", "--bucket-bytes", "4000"},
       {"--micro-batch-tokens", "0", "--optimizer", "lamb", "--shard-moments", "--bucket-bytes", "1"},
+      {"--eval-batches", "1"},
       {"--batch-size", "13", "--use-running-mean", "--bucket-bytes", "4000"},
   };
   for (const Words& variant : variants) {

@@ -68,6 +68,13 @@ TEST_CASE("generated SQuAD questions go through every command, with and without 
     CHECK(value_of(with_odds, "best_exact") == value_of(by_model, "best_exact"));
     CHECK(value_of(with_odds, "best_f1_thresh") == Approx(value_of(by_model, "best_f1_thresh")).epsilon(1e-5));
   }
+  // The scores count questions without an answer, so a part of the examples would lower them.
+  const test::Result refused =
+      scene.try_run(joined({"train", "--task", "squad", "--data", scene.path("train.h5"), "--eval-data",
+                            scene.path("dev.h5"), "--output", scene.path("part"), "--eval-batches", "1"},
+                           test::small_dense_model()));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("training.eval_batches: expected 0 with task squad, whose scores count"));
 }
 
 TEST_CASE("an ETC reads 4,096 tokens without windows, and merges the windows of longer texts", "[squad][commands]") {

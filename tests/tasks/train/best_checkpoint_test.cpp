@@ -36,6 +36,30 @@ void start_blocked(const fs::path& run) {
   etc::write_file_atomically(run / "lock", "");
 }
 
+// Data, and a run of 40 steps on them that was left alone. It is made once, since each run saves after every step.
+struct Reference {
+  static constexpr const char* kSteps = "40";
+
+  Reference() {
+    write_data(folder.path());
+    REQUIRE(Child(training_command(folder.path(), "reference", kSteps), folder / "reference_log").wait() == 0);
+    bits = bits_of(folder / "reference");
+  }
+  // The command of the same run in folder run, which is new.
+  std::vector<std::string> again() const {
+    fs::remove_all(folder / "run");
+    return training_command(folder.path(), "run", kSteps);
+  }
+
+  TemporaryFolder folder;
+  std::string bits;
+};
+
+const Reference& reference() {
+  static const Reference made;
+  return made;
+}
+
 TEST_CASE("a result that is not a number is below every number", "[tasks]") {
   const auto better = [](double now, double best) { return etc::is_better({{"f1", now}}, {{"f1", best}}); };
   CHECK(better(0.7, 0.5));
@@ -197,12 +221,11 @@ TEST_CASE("a run whose best checkpoint is never saved fails, and the same comman
 
 TEST_CASE("a best checkpoint that could not be saved for a while is saved later in the run", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const TemporaryFolder folder;
+  const TemporaryFolder& folder = reference().folder;
   const fs::path run = folder / "run";
-  etc::test::write_data(folder.path());
-  REQUIRE(Child(training_command(folder.path(), "reference", "40"), folder / "reference_log").wait() == 0);
+  const std::vector<std::string> command = reference().again();
   start_blocked(run);
-  Child child(training_command(folder.path(), "run", "40"), folder / "log");
+  Child child(command, folder / "log");
   child.run_until([&] { return fs::exists(run / "last/unsaved_best.safetensors"); });
 
   SECTION("by the run itself") {
@@ -224,23 +247,21 @@ TEST_CASE("a best checkpoint that could not be saved for a while is saved later 
     CHECK(etc::test::run_program({"train", "--resume", run}, folder.path()).code == 0);
   }
   INFO(etc::read_file(folder / "log.err"));
-  CHECK(bits_of(run) == bits_of(folder / "reference"));
+  CHECK(bits_of(run) == reference().bits);
 }
 
 TEST_CASE("a disk that is full for a moment costs a run nothing", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const TemporaryFolder folder;
+  const TemporaryFolder& folder = reference().folder;
   const fs::path run = folder / "run";
-  etc::test::write_data(folder.path());
-  REQUIRE(Child(training_command(folder.path(), "reference", "100"), folder / "reference_log").wait() == 0);
   // A limit on file sizes, 16 blocks of at most 1024 bytes, stands for a full disk until it is removed.
   std::string line = "trap '' XFSZ; ulimit -S -f 16; exec";
-  for (const std::string& word : training_command(folder.path(), "run", "100")) line += " '" + word + "'";
-  Child child({"/bin/sh", "-c", line}, folder / "log");
+  for (const std::string& word : reference().again()) line += " '" + word + "'";
+  Child child({"/bin/sh", "-c", line}, folder / "full_log");
   const auto warned = [&] {
     // The file is created by the child, perhaps not yet.
-    return fs::exists(folder / "log.err") &&
-           etc::read_file(folder / "log.err").find("checkpoint `best` of step 5 not saved") != std::string::npos;
+    return fs::exists(folder / "full_log.err") &&
+           etc::read_file(folder / "full_log.err").find("checkpoint `best` of step 5 not saved") != std::string::npos;
   };
   child.run_until(warned);
   if (child.running()) {
@@ -250,10 +271,10 @@ TEST_CASE("a disk that is full for a moment costs a run nothing", "[tasks]") {
     REQUIRE(::prlimit(child.pid(), RLIMIT_FSIZE, &limit, nullptr) == 0);
   }
   const int code = child.wait();
-  INFO(etc::read_file(folder / "log.err"));
+  INFO(etc::read_file(folder / "full_log.err"));
   CHECK(warned());
   CHECK(code == 0);
-  CHECK(bits_of(run) == bits_of(folder / "reference"));
+  CHECK(bits_of(run) == reference().bits);
 }
 
 TEST_CASE("a run whose folder vanishes ends with an error, not as finished", "[tasks]") {
@@ -262,7 +283,7 @@ TEST_CASE("a run whose folder vanishes ends with an error, not as finished", "[t
   const TemporaryFolder folder;
   const fs::path run = folder / "run";
   etc::test::write_data(folder.path());
-  Child child(training_command(folder.path(), "run", "300"), folder / "log");
+  Child child(training_command(folder.path(), "run", "80"), folder / "log");
   child.run_until([&] { return fs::exists(run / "last"); });
   if (renamed) {
     fs::rename(run, folder / "elsewhere");

@@ -71,7 +71,6 @@ TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[ta
     CHECK(has(result.err, part));
     CHECK(!fs::exists(place.folder / "run"));
   };
-  const fs::path missing = place.folder / "missing.json";
   refused(place.training({"--lerning-rate", "1"}), "unknown option --lerning-rate (did you mean --learning-rate?)");
   refused(place.training({"--batch-size", "many"}), "--batch-size: expected an integer, got \"many\"");
   refused(place.training({"--resume", place.folder / "run"}), "either --output RUN");
@@ -89,7 +88,6 @@ TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[ta
   refused({"benchmark", "--mode", "train", "--scores", "fp16"}, "training offers int32, not fp16");
   refused({"benchmark", "--forecast", "--output", "x"}, "--forecast runs nothing");
   refused({"encode", "--model", "x", "--output", "y"}, "expected either --inputs or --data");
-  refused({"info", missing}, "no such file or folder");
 }
 
 TEST_CASE("a model larger than the machine is refused at once", "[tasks]") {

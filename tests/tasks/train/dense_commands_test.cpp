@@ -158,7 +158,7 @@ TEST_CASE("a dense run has the same bits for any threads, checkpointing, and aft
     CAPTURE(json_line(Json(variant)));
     for (const char* run : {"one", "two", "killed", "period"}) std::filesystem::remove_all(scene.path(run));
     const Words model =
-        joined(small_dense("nq", "12"), joined(variant, {"--save-every", "1", "--micro-batch-tokens", "150"}));
+        joined(small_dense("nq", "6"), joined(variant, {"--save-every", "1", "--micro-batch-tokens", "150"}));
     scene.run(scene.command("one", joined(model, {"--threads", "1"})));
     const std::string expected = scene.weights("one");
     scene.run(scene.command("two", joined(model, {"--threads", "2"})));
@@ -316,7 +316,7 @@ TEST_CASE("benchmark measures dense encoders, and their memory is what it foreca
   const std::string fields = R"("hidden_size": 64, "num_hidden_layers": 12, "num_attention_heads": 2,
     "intermediate_size": 512, "max_absolute_position_embeddings": 1024, "vocab_size": 512)";
   write_file_atomically(scene.path("c.json"), R"({"model": {"kind": "dense", )" + fields + "}}");
-  for (const auto& [mode, lengths] : {std::pair("infer", "512"), std::pair("train", "256")}) {
+  for (const auto& [mode, lengths] : {std::pair("infer", "512"), std::pair("train", "128")}) {
     CAPTURE(mode);
     const Words words = {"benchmark",  "--config", scene.path("c.json"), "--lengths", lengths,     "--mode", mode,
                          "--residual", "off,sum",  "--repeats",          "1",         "--threads", "1"};

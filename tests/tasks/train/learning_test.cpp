@@ -16,6 +16,7 @@
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/worst.h"
 
 namespace {
 
@@ -142,7 +143,7 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
       const double error = std::abs(numeric - norms[name]);
       std::printf("  %-100s norm %9.2e  off by %8.1e of it, %5.2f of what is tolerated\n", name.c_str(), norms[name],
                   error / std::max(norms[name], 1e-30), error / (1e-3 * norms[name] + noise));
-      worst = std::max(worst, error / (1e-3 * norms[name] + noise));
+      etc::test::keep_worst(worst, error / (1e-3 * norms[name] + noise));
       CHECK(error <= 1e-3 * norms[name] + noise);
     }
     WARN("residual scores " << residual << ": worst difference " << worst << " of what is tolerated");

@@ -124,6 +124,10 @@ TEST_CASE("an unknown configuration key is refused with a suggestion", "[tasks]"
         "config: " + path.string() + ": unknown key training.lerning_rate (did you mean training.learning_rate?)");
   CHECK(message(R"({"trainig": {}})") ==
         "config: " + path.string() + ": unknown section trainig (did you mean training?)");
+  CHECK(message(R"({"task": {"sf_threshold": 0.5}})") ==
+        "config: " + path.string() +
+            ": key task.sf_threshold belongs to task hotpotqa, and this run is for task wikihop "
+            "(--task)");
   CHECK(message(R"({"model": {"hidden_siz": 1}})").find("(did you mean model.hidden_size?)") != std::string::npos);
   CHECK(message(R"({"training": {"batch_size": "8"}})").find("training.batch_size: expected an integer, got \"8\"") !=
         std::string::npos);

@@ -150,12 +150,12 @@ TEST_CASE("a run under nohup goes on when its terminal closes", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_data(folder.path());
   std::string line = "trap '' HUP; exec";
-  for (const std::string& word : etc::test::training_command(folder.path(), "run", "200")) line += " '" + word + "'";
+  for (const std::string& word : etc::test::training_command(folder.path(), "run", "60")) line += " '" + word + "'";
   Child child({"/bin/sh", "-c", line}, folder / "log");
   CHECK(wait_for_steps(folder / "run", [&] { return child.running(); }));
   child.send(SIGHUP);
   CHECK(child.wait() == 0);
-  CHECK(saved_step(folder / "run") == 200);
+  CHECK(saved_step(folder / "run") == 60);
 }
 
 TEST_CASE("a run goes on when nobody reads its messages any more", "[tasks]") {

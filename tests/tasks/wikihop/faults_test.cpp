@@ -233,8 +233,11 @@ TEST_CASE("duplicate keys, halves of surrogate pairs and numbers out of range ar
   CHECK(test::fault_words(ignored.faults).empty());
   const auto pair = converted(R"({"id": "WH_dev_1", "query": "country \ud83d\ude00 oslo", )" + rest);
   CHECK(test::fault_words(pair.faults).empty());
-  const Prepared large(test::array_of({R"({"id": "WH_dev_1", "n": 1e999, "query": "country oslo", )" + rest}));
-  CHECK(large.rows() == Words{"0  reject wrong_type n"});
+  // A number out of range matters in a member that is read only.
+  const Prepared large(test::array_of({R"({"id": "WH_dev_1", "n": 1e999, "query": "country oslo", )" + rest,
+                                       R"({"id": "WH_dev_2", "query": 1e999, )" + rest}));
+  CHECK(large.rows() == Words{"1  reject wrong_type query"});
+  CHECK(large.counts.codes.at("ignored unknown_key n") == 1);
 }
 
 TEST_CASE("unknown keys and unusual ids are counted, not reported", "[wikihop]") {

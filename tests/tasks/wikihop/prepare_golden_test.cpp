@@ -6,6 +6,7 @@
 #include "etc_core/base/files.h"
 #include "tasks/wikihop/features.h"
 #include "tasks/wikihop/prepare.h"
+#include "tests/golden/golden_group.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/multihop_golden.h"
 #include "tests/tasks/padded.h"
@@ -308,6 +309,10 @@ TEST_CASE("features equal the published preparation's, record by record, in ever
     CAPTURE(path);
     const test::GoldenFile file(path);
     REQUIRE(file.string_attribute("", "task") == "wikihop");
+    test::require_groups(
+        file, "",
+        {"sentences", "spalbert_L4096_G430_S200", "spbigbird_L1024_G430_S60", "spbigbird_L4096_G430_S200",
+         "wp_L1024_G430_S200", "wp_L4096_G430_S200", "wp_L4096_G430_S40", "wp_L4096_G64_S200", "wp_L512_G430_S200"});
     Words order;
     const auto sources = read_sources(file, *data, order);
     for (const std::string& name : file.groups()) {

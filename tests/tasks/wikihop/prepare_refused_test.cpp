@@ -10,8 +10,8 @@ TEST_CASE("paths that cannot be meant are refused before anything is written", "
   if (without_program()) return;
   const Scene scene;
   const std::string input = scene.bytes("in.json");
-  check_refused(scene, {"--input", scene.at("none.json")}, 2, {"none.json", "no such file"});
-  check_refused(scene, {"--input", scene.at("")}, 2, {"expected a file, got a folder"});
+  check_refused(scene, {"--input", scene.at("none.json")}, 1, {"none.json", "no such file"});
+  check_refused(scene, {"--input", scene.at("")}, 1, {"expected a file, got a folder"});
   check_refused(scene, {"--output", scene.at("in.json")}, 2, {"in.json", "expected another file than the input"});
   check_refused(scene, {"--report", scene.at("in.json")}, 2, {"in.json", "expected another file than the input"});
   check_refused(scene, {"--report", scene.at("out.h5")}, 2,
@@ -23,7 +23,7 @@ TEST_CASE("paths that cannot be meant are refused before anything is written", "
   check_refused(scene, {"--output", scene.at("")}, 2, {"--output", "expected a file, got a folder"});
   check_refused(scene, {"--output", "/sys/out.h5"}, 1, {"/sys/out.h5", "cannot create"});  // not writable by any user
   check_refused(scene, {"--report", "/proc/none/report"}, 1, {"/proc/none/report"});
-  check_refused(scene, {"--vocab", scene.at("none.txt")}, 2, {"--vocab " + scene.at("none.txt") + ": no such file"});
+  check_refused(scene, {"--vocab", scene.at("none.txt")}, 1, {"--vocab " + scene.at("none.txt") + ": no such file"});
   check_refused(scene, {"--output", "-"}, 2,
                 {"--output -: an HDF5 file cannot go to standard output: expected a file"});
   check_refused(scene, {"--output", "-", "--forecast"}, 2, {"--output -"});
@@ -34,7 +34,8 @@ TEST_CASE("paths that cannot be meant are refused before anything is written", "
 TEST_CASE("options and configuration keys that cannot be meant are refused with the likely one", "[wikihop]") {
   if (without_program()) return;
   const Scene scene;
-  check_refused(scene, {"--task", "wikihopp"}, 2, {"unknown task wikihopp", "wikihop"});
+  check_refused(scene, {"--task", "wikihopp"}, 2,
+                {"--task: expected wikihop, ", "got wikihopp (did you mean wikihop?)"});
   check_refused(scene, {"--split", "foo"}, 2, {"--split: expected train, dev or test, got foo"});
   check_refused(scene, {"--split", "tran"}, 2, {"did you mean train?"});
   check_refused(scene, {"--long-seq-length", "5"}, 2, {"--long-seq-length", "--long-seq-len"});
@@ -57,6 +58,10 @@ TEST_CASE("options and configuration keys that cannot be meant are refused with 
     check_refused(scene, {"--config", scene.at("config.json")}, code, parts);
   };
   with_config("{\"long_seq_length\": 5}", 2, {"config.json", "long_seq_length", "long_seq_len"});
+  with_config("{\"seq_len\": 5}", 2,
+              {"config.json", "key seq_len belongs to task nq, squad, ", "and this is for task wikihop (expected ",
+               "long_seq_len, "});
+  with_config("{\"data\": {}}", 2, {"data is a section of a run's configuration (etc train --config)"});
   with_config("{\"long_seq_len\": \"5\"}", 2, {"config.json", "long_seq_len"});
   with_config("{\"do_lower_case\": 1}", 2, {"config.json", "do_lower_case"});
   with_config("[]", 2, {"config.json", "object"});
@@ -106,4 +111,23 @@ TEST_CASE("a configuration file and options give the same settings, options firs
   CHECK(scene.bytes("out.h5.rejects.jsonl").empty());
   CHECK(scene.prepare({"--config", scene.at("config.json"), "--list-truncated"}).code == 0);
   CHECK(report_rows(scene.at("out.h5.rejects.jsonl")).size() == 3);
+}
+
+TEST_CASE("the published preparation with other sentences than Punkt's is warned of", "[wikihop]") {
+  if (without_program()) return;
+  const Scene scene;
+  const std::string warning = "the published preparation splits sentences with Punkt";
+  const auto told = [&](const Words& options) {
+    const Result result = scene.prepare(options);
+    CAPTURE(result.err);
+    CHECK(result.code == 0);
+    return result.err.find(warning) != std::string::npos;
+  };
+  CHECK(told({"--parity", "reference"}));
+  CHECK(told({"--parity", "reference", "--splitter", "icu"}));
+  // The settings of a data set, of which the warning was given when it was made.
+  scene.write("config.json", json_line(data::read_dataset_info(scene.at("out.h5")).preprocess_config));
+  CHECK(!told({"--config", scene.at("config.json")}));
+  CHECK(!told({}));
+  CHECK(!told({"--parity", "reference", "--splitter", "punkt:" + scene.at("tables"), "--learn-splitter"}));
 }
