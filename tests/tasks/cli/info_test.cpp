@@ -167,70 +167,11 @@ TEST_CASE("info refuses damaged files with a message", "[cli]") {
   CHECK(has(half.out, "other lines"));
 }
 
-// A NumPy array of version 1 with this header and these bytes after it.
-std::string npy(const std::string& header, std::size_t bytes) {
-  std::string file = "\x93NUMPY\x01";
-  file += '\0';
-  file += static_cast<char>(header.size());
-  file += '\0';
-  return file + header + std::string(bytes, 'x');
-}
-
-TEST_CASE("info reads the headers of NumPy arrays as NumPy writes them", "[cli]") {
-  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const etc::test::TemporaryFolder folder;
-  const auto info = [&](const std::string& bytes) {
-    etc::write_file_atomically(folder / "a.npy", bytes);
-    return etc::test::run_program({"info", folder / "a.npy"}, folder.path());
-  };
-  const auto told = [&](const std::string& header, std::size_t bytes, const Words& lines) {
-    const Result result = info(npy(header, bytes));
-    CAPTURE(header, result.out, result.err);
-    CHECK(result.code == 0);
-    for (const std::string& line : lines) CHECK(has(result.out, line));
-  };
-  told("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }   \n", 48,
-       {entry("type", "float64"), entry("shape", "[2, 3]"), entry("order", "columns first")});
-  told("{'shape':(),'fortran_order':False,\"descr\":'>i2'}", 2,
-       {entry("type", "int16, big-endian"), entry("shape", "[]"), entry("values", "1")});
-  told("{'descr': '|b1', 'fortran_order': False, 'shape': (0, 9223372036854775807), }", 0,
-       {entry("type", "bool"), entry("values", "0")});
-  told("{'descr': '<U5', 'fortran_order': False, 'shape': (3,), }", 60, {entry("type", "text5"), entry("values", "3")});
-  told("{'descr': [('a]', '<f4'), ('b', '<i4', (2,))], 'fortran_order': False, 'shape': (2,), }", 24,
-       {entry("type", "[('a]', '<f4'), ('b', '<i4', (2,))]"), entry("shape", "[2]")});
-
-  const auto refused = [&](const std::string& bytes, const std::string& part) {
-    const Result result = info(bytes);
-    CAPTURE(result.out, result.err);
-    CHECK(result.code == 1);
-    CHECK(result.out.empty());
-    CHECK(has(result.err, "a.npy: "));
-    CHECK(has(result.err, part));
-  };
-  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
-  refused("text", "expected the beginning of a NumPy array of 8 bytes, got 4: the file is cut off");
-  refused("no NumPy array", "not a NumPy array: expected \\x93NUMPY");
-  refused("\x93NUMPY\x04" + good, "expected format 1, 2 or 3 of NumPy arrays, got 4");
-  refused(npy(good, 23), "expected 24 bytes for shape [2, 3] of float32, got 23: the file is cut off or damaged");
-  refused(npy(good, 25), "expected 24 bytes");
-  refused(npy(good.substr(0, 40), 0), "byte 40 of the header: expected ");
-  refused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3), }", 24), "expected a size of the shape");
-  refused(npy("{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3), }", 24), "expected True or False");
-  refused(npy("{'descr': '<f4', 'descr': '<f4', 'shape': (2, 3), }", 24), "expected each key once");
-  refused(npy("{'descr': '<f4', 'shape': (2, 3), }", 24), "expected the keys descr, fortran_order and shape");
-  refused(npy("{'descr': '<f4', 'order': True, 'shape': (2, 3), }", 24), "instead of the key \"order\"");
-  refused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", 24),
-          "more values than any file holds");
-  refused(npy(good + "x", 24), "expected nothing after }");
-  refused("\x93NUMPY\x02" + std::string(1, '\0') + "\xff\xff\xff\x7f", "expected a header of at most 1048576 bytes");
-}
-
-TEST_CASE("info describes damaged arrays and analyses or names what is wrong with them", "[cli]") {
+TEST_CASE("info describes damaged analyses or names what is wrong with them", "[cli]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const InfoScene& scene = info_scene();
   const etc::test::TemporaryFolder folder;
   fs::create_directory(folder / "analysis");
-  const std::string array = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24);
   const std::string summary = etc::read_file(scene.folder / "analysis/summary.json");
   const auto run = [&](const std::string& name, const fs::path& shown, const std::string& bytes) {
     etc::write_file_atomically(folder / name, bytes);
@@ -241,16 +182,12 @@ TEST_CASE("info describes damaged arrays and analyses or names what is wrong wit
     CHECK(!has(result.err, "json.exception"));
     return result.code;
   };
-  for (std::size_t length = 0; length < array.size(); length += 3) {
-    CHECK(run("a.npy", folder / "a.npy", array.substr(0, length)) == 1);
-  }
   for (std::size_t part = 0; part < 16; ++part) {
     CHECK(run("analysis/summary.json", folder / "analysis", summary.substr(0, summary.size() * part / 16)) == 1);
   }
   int told = 0, refused = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
-    ++(run("a.npy", folder / "a.npy", etc::test::mutate(array, seed)) == 0 ? told : refused);
     ++(run("analysis/summary.json", folder / "analysis", etc::test::mutate(summary, seed)) == 0 ? told : refused);
   }
   CHECK(told > 0);
