@@ -94,26 +94,20 @@ HWY_INLINE void copy_columns(const float* from, std::int64_t count, float* to) {
 
 // to [columns / kWidth][tokens][kWidth] = from [tokens, columns], padded with zeros after the last column. Goes down
 // the rows in strips of kColUnit columns (whole cache lines), with software prefetch because hardware prefetchers do
-// not follow rows so far apart. Narrow strips take as many tokens at a time as fill a cache line: for 512 tokens their
-// lines have a distance of a multiple of 4 KB, and fewer of these stay in the first-level cache than there are strips.
+// not follow rows so far apart.
 template <std::int64_t kWidth>
 HWY_INLINE void pack_columns(const float* from, std::int64_t stride, std::int64_t tokens, std::int64_t columns,
                              float* to) {
-  constexpr std::int64_t kRowsToPack = 32, kTokens = std::max<std::int64_t>(1, kLine / kWidth);
+  constexpr std::int64_t kRowsToPack = 32;
   for (std::int64_t first = 0; first < columns; first += kColUnit) {
     const std::int64_t end = std::min(columns, first + kColUnit);
-    for (std::int64_t t = 0; t < tokens; t += kTokens) {
-      const std::int64_t turn = std::min(kTokens, tokens - t);
-      const float* const rows = from + t * stride;  // [turn, columns]
-      const std::int64_t ahead = std::min(turn, tokens - t - kRowsToPack);
-      for (std::int64_t i = 0; i < ahead; ++i) {
-        for (std::int64_t col = first; col < end; col += kLine) hwy::Prefetch(rows + (kRowsToPack + i) * stride + col);
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const float* const row = from + t * stride;
+      if (t + kRowsToPack < tokens) {
+        for (std::int64_t col = first; col < end; col += kLine) hwy::Prefetch(row + kRowsToPack * stride + col);
       }
       for (std::int64_t col = first; col < end; col += kWidth) {
-        float* const strip = to + col * tokens + t * kWidth;  // [turn, kWidth]
-        for (std::int64_t i = 0; i < turn; ++i) {
-          copy_columns<kWidth>(rows + i * stride + col, columns - col, strip + i * kWidth);
-        }
+        copy_columns<kWidth>(row + col, columns - col, to + col * tokens + t * kWidth);
       }
     }
   }
@@ -287,7 +281,7 @@ namespace {
 struct TileSize {
   std::int64_t high, wide;
 };
-constexpr TileSize kTileSizes[] = {{3072, 3072}, {768, 768}, {384, 768}, {384, 384}, {192, 384}, {192, 192}, {96, 96}};
+constexpr TileSize kTileSizes[] = {{768, 768}, {384, 768}, {384, 384}, {192, 384}, {192, 192}, {96, 96}};
 
 // The largest size that gives every thread two tiles, for load balance.
 TileSize tile_size(std::int64_t p, std::int64_t q) {
