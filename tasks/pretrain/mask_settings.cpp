@@ -79,12 +79,17 @@ void require_followed(const data::Example& example, const Options& options, cons
         where, feed::text(example, "id"), key, given, instead);
   };
   const auto drawn_with = [](const auto& value) { return fmt::format("drawn with {}", value); };
-  if (options.masked_lm_prob > 0 && data.masked_lm_prob && *data.masked_lm_prob != options.masked_lm_prob)
+  const MaskRules usual;
+  // The usual share is accepted: runs of earlier programs state it without having been given it, and must be resumable.
+  const auto contradicts = [](double given, double otherwise, std::optional<double> of_data) {
+    return given > 0 && given != otherwise && of_data && *of_data != given;
+  };
+  if (contradicts(options.masked_lm_prob, usual.masked_lm_prob, data.masked_lm_prob))
     refuse("masked_lm_prob", options.masked_lm_prob, drawn_with(*data.masked_lm_prob));
   if (!options.whole_word_mask.is_null() && data.whole_words && *data.whole_words != options.whole_words)
     refuse("whole_word_mask", options.whole_words, drawn_with(*data.whole_words));
   if (options.cpc()) {
-    if (options.cpc_sentence_prob > 0 && data.cpc_sentence_prob && *data.cpc_sentence_prob != options.cpc_sentence_prob)
+    if (contradicts(options.cpc_sentence_prob, usual.cpc_sentence_prob, data.cpc_sentence_prob))
       refuse("cpc_sentence_prob", options.cpc_sentence_prob, drawn_with(*data.cpc_sentence_prob));
   } else if (options.max_predictions && data.masked_lm_prob && masked > *options.max_predictions) {
     refuse("max_predictions_per_seq", *options.max_predictions, fmt::format("{} here", masked));
