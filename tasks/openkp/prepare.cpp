@@ -177,6 +177,7 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
   // A page without a valid phrase is still scored, against its raw key phrases.
   result.reject_details["key_phrases"] = keys.empty() && page.key_phrases ? key_strings(*page.key_phrases) : keys;
   if (faults.rejected()) return result;
+  result.was_candidate = true;  // see candidate()
   Features f = lay_out(page, keys, *tokenizer_, config_);
   check_lengths(page, f, config_, faults);
   if (page.key_phrases && !faults.rejected()) check_labels(page, f, !keys.empty(), config_, faults);

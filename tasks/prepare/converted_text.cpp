@@ -11,6 +11,7 @@ std::string text_of(const Converted& converted) {
   out.put(converted.gold.has_value());
   if (converted.gold) out.put(*converted.gold);
   out.put(converted.reject_details);
+  out.put(converted.was_candidate);
   out.put(converted.faults);
   return out.take();
 }
@@ -22,6 +23,7 @@ Converted converted_of(std::string_view text) {
   in.get(converted.examples);
   if (in.get<bool>()) in.get(converted.gold.emplace());
   in.get(converted.reject_details);
+  converted.was_candidate = in.get<bool>();
   in.get(converted.faults);
   in.require_end();
   return converted;

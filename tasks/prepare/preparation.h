@@ -60,6 +60,9 @@ struct Converted {
   std::optional<data::Example> gold;  // if the schema has gold features
   FaultList faults;
   data::Example reject_details;  // values of the schema's own columns of /rejects, for each row of this record there
+  // For tasks with a first pass: the record took part in it. If another record of its id is kept, faults that only show
+  // when the examples are made do not matter.
+  bool was_candidate = false;
 };
 
 // A record's part in the first pass.

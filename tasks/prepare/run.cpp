@@ -92,7 +92,7 @@ class Run final : public PartedRun {
     if (field == nullptr) {
       converted.faults.reject(preparation_.id_field(), "duplicate_id",
                               fmt::format("the id was first seen at {}, again at record {}", place, record.index));
-    } else if (!converted.faults.rejected()) {
+    } else if (converted.was_candidate) {
       converted.faults = FaultList();  // other faults of a record that is left out do not matter
       converted.faults.drop(field, std::string("duplicate_") + field,
                             fmt::format("{} is kept for this {}", place, field));

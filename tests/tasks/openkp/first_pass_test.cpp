@@ -105,6 +105,27 @@ TEST_CASE("of one url damaged pages are never kept, and said to be what they are
               "12 drop duplicate_url url: record 11 is kept for this url"});
 }
 
+TEST_CASE("a page beside the kept one is a duplicate, whatever would be wrong with its features", "[tasks][openkp]") {
+  // Phrases of the text that lie in no element: they count in the choice, but are no labels.
+  const Json crossing = parse_json(R"([["trout", "at"]])", "phrases");
+  const Json two_crossing = parse_json(R"([["trout", "at"], ["Guide", "Fishing"]])", "phrases");
+  const Outcome outcome = prepared(lines({
+      page("a", crossing),      // 0
+      page("a", kTwo),          // 1: the best
+      page("b", two_crossing),  // 2: the best, though without a label
+      page("b", crossing),      // 3
+      page("b", kOne),          // 4
+  }));
+  CHECK(outcome.urls == Words{"a"});
+  CHECK(outcome.counts.rejected == 1);
+  CHECK(outcome.counts.dropped == 3);
+  CHECK(outcome.rows ==
+        Words{"0 drop duplicate_url url: record 1 is kept for this url",
+              "2 reject no_label_located KeyPhrases: no key phrase lies within one of the kept elements",
+              "3 drop duplicate_url url: record 2 is kept for this url",
+              "4 drop duplicate_url url: record 2 is kept for this url"});
+}
+
 TEST_CASE("the url counts as JSON reads it: escapes undone, the last of several members", "[tasks][openkp]") {
   const std::string b = page("b", kOne), url = R"("url":"b")";
   const Outcome outcome = prepared(lines({

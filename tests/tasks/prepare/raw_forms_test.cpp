@@ -136,6 +136,7 @@ class TabPreparation : public PlainPreparation {
       throw data::InputFault("tsv_fields", record.begin, fmt::format("expected 2 fields, got {}", fields.size()));
     }
     prepare::Converted result = converted(record, fields[0], {fields[1]});
+    result.was_candidate = chooses_;
     if (fields[1].empty()) result.faults.reject("text", "text_empty", "the text is empty");
     return result;
   }
