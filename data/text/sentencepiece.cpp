@@ -99,6 +99,13 @@ class SentencePiece : public Tokenizer {
   const char* kind() const override { return "sentencepiece"; }
   bool lower_case() const override { return false; }
 
+  std::string text_of(std::span<const std::int32_t> ids) const {
+    std::string text;
+    const auto status = model_.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+    if (!status.ok()) fail(where_, "the pieces have no text: {}", status.error_message());
+    return text;
+  }
+
  private:
   // The library joins neighbouring unknown characters into one piece by copying the piece so far, which takes quadratic
   // time. With byte fallback it instead lists the bytes of each, which for_each_model_piece() joins; the bytes' pieces,
@@ -284,6 +291,11 @@ DetokenizedText detokenize(const std::vector<std::string>& pieces) {
     }
   }
   return result;
+}
+
+std::string text_by_model(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+  if (const auto* const model = dynamic_cast<const SentencePiece*>(&tokenizer)) return model->text_of(ids);
+  fail("text of pieces", "expected a SentencePiece model, got a vocabulary of kind {}", tokenizer.kind());
 }
 
 }  // namespace etc::data

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,10 @@ struct DetokenizedText {
       char_to_token;  // one entry per character of the text; a blank belongs to the piece after it
 };
 DetokenizedText detokenize(const std::vector<std::string>& pieces);
+
+// The text of these ids as the model's own rules write it: unknown text as the model's mark for it (" \u2047 "), pieces of
+// bytes as the characters they form, no control pieces. Throws Error if the tokenizer is no SentencePiece model or does not
+// have such an id.
+std::string text_by_model(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
 }  // namespace etc::data

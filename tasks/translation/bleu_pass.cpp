@@ -48,7 +48,7 @@ EncodedSources sources_of(const EncodedSources& all, const Group& group) {
 SearchOptions search_of(const data::Tokenizer& tokenizer, const TaskKeys& keys) {
   SearchOptions search;
   search.beam = keys.bleu_beam;
-  search.tokens = search_tokens(tokenizer, "bleu_beam");
+  search.tokens = search_tokens(tokenizer);
   return search;
 }
 

@@ -39,12 +39,12 @@ std::vector<std::int32_t> labels_of(Examples examples) {
   return labels;
 }
 
-// The decoder's input: </s> y_1 … y_T of each example.
+// The decoder's input: </s> y_1 … y_T of each example. </s> is the last label, whatever its id in the vocabulary.
 DecoderInput decoder_input(Examples examples, const EncoderInput& source) {
   DecoderInput target{source.long_offsets};
   for (const data::LoadedExample& loaded : examples) {
     const feed::Numbers& ids = feed::numbers(loaded.features, "target_ids");
-    target.target_ids.push_back(Seq2SeqConfig::kEndOfSentence);
+    target.target_ids.push_back(static_cast<std::int32_t>(ids.back()));
     for (std::size_t i = 0; i + 1 < ids.size(); ++i) target.target_ids.push_back(static_cast<std::int32_t>(ids[i]));
     target.target_offsets.push_back(std::ssize(target.target_ids));
   }
@@ -113,9 +113,11 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
       for (const char* side : {"source_ids", "target_ids"}) {
         examined.length(side);
         examined.token_ids(side, side[0] == 's' ? config_.vocab_size : config_.target_vocabulary());
-        const std::int64_t last = feed::numbers(example, side).back();
-        if (last == Seq2SeqConfig::kEndOfSentence) continue;
-        examined.reject(side, "expected </s>, {}, at the end, got {}", Seq2SeqConfig::kEndOfSentence, last);
+      }
+      const std::int64_t end = feed::numbers(example, "source_ids").back();
+      const std::int64_t last = feed::numbers(example, "target_ids").back();
+      if (last != end) {
+        examined.reject("target_ids", "expected </s> at the end, {} as in source_ids, got {}", end, last);
       }
       feed::append(input.token_ids, feed::numbers(example, "source_ids"));
       return sparse::AttentionStructure();

@@ -60,7 +60,7 @@ Folders::Folders(const TranslatorRequest& request) : options(read_translator_opt
   const DataIdentity data = identity_of(request.folders);
   const fs::path file = vocabulary_of(request.folders, data, request.vocab);
   tokenizer = Vocabulary(file, data.vocab_sha256).tokenizer;
-  options.tokens = search_tokens(*tokenizer, file.string());
+  options.tokens = search_tokens(*tokenizer);
   options.before_step = request.before_step;
   for (std::size_t i = 0; i < configs.size(); ++i) {
     for (const std::int64_t rows : {configs[i].vocab_size, configs[i].target_vocabulary()}) {

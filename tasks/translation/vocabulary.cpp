@@ -1,5 +1,6 @@
 #include "tasks/translation/vocabulary.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "data/readers/text_lines.h"
@@ -56,11 +57,9 @@ SpecialIds special_ids(const data::Tokenizer& tokenizer) {
   return ids;
 }
 
-SearchTokens search_tokens(const data::Tokenizer& tokenizer, const std::string& where) {
+SearchTokens search_tokens(const data::Tokenizer& tokenizer) {
   const SpecialIds ids = special_ids(tokenizer);
-  const std::int32_t never = ids.pad >= 0 ? ids.pad : ids.bos;
-  if (never < 0) fail(where, "expected a vocabulary with <pad> or <s>");
-  return {never, ids.eos, ids.unk};
+  return {ids.pad >= 0 ? ids.pad : ids.bos, ids.eos, ids.unk};
 }
 
 Json json_of(const SpecialIds& ids) {
@@ -69,11 +68,19 @@ Json json_of(const SpecialIds& ids) {
 
 std::string sentence_of(const data::Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   const SpecialIds special = special_ids(tokenizer);
-  std::vector<std::string> pieces;
+  std::vector<std::int32_t> kept;
   for (const std::int32_t id : ids) {
-    if (id != special.bos && id != special.pad && id != special.eos) pieces.push_back(tokenizer.piece(id));
+    if (id != special.bos && id != special.pad && id != special.eos) kept.push_back(id);
   }
-  if (std::string_view(tokenizer.kind()) == "sentencepiece") return data::detokenize(pieces).text;
+  if (std::string_view(tokenizer.kind()) == "sentencepiece") {
+    std::string text = data::text_by_model(tokenizer, kept);
+    // A model may have pieces with line ends, and a translation is one line.
+    std::ranges::replace_if(
+        text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return text;
+  }
+  std::vector<std::string> pieces;
+  for (const std::int32_t id : kept) pieces.push_back(tokenizer.piece(id));
   const std::string joined = fmt::format("{}", fmt::join(pieces, " "));
   return std::string_view(tokenizer.kind()) == "bpe" ? data::undo_bpe(joined) : joined;
 }

@@ -21,13 +21,13 @@ struct SpecialIds {
 
 // Throws Error if the vocabulary has no </s> or no <unk>.
 SpecialIds special_ids(const data::Tokenizer& tokenizer);
-// The same for a search. For a vocabulary without <pad>, <s> is used, which no translation contains either; Error at `where`
-// if it has neither.
-SearchTokens search_tokens(const data::Tokenizer& tokenizer, const std::string& where);
+// The same for a search. For a vocabulary without <pad>, <s> is used, which no translation contains either; -1 if it has
+// neither.
+SearchTokens search_tokens(const data::Tokenizer& tokenizer);
 Json json_of(const SpecialIds& ids);  // {"bos", "pad", "eos", "unk"}
 
-// The sentence of these pieces: byte-pair pieces joined, words separated by blanks, SentencePiece by its own rules. Ids of
-// <s>, <pad> and </s> are left out.
+// The sentence of these pieces: byte-pair pieces joined, words separated by blanks, SentencePiece by its own rules, line ends
+// as blanks. Ids of <s>, <pad> and </s> are left out.
 std::string sentence_of(const data::Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
 // Learns a joint vocabulary from all texts (*.bpe or *.words, data/text/subword_vocab.h) and writes it; size is the number of

@@ -8,7 +8,7 @@
 
 namespace etc::test {
 
-enum class PieceType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5 };
+enum class PieceType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
 struct ModelPiece {
   std::string text;

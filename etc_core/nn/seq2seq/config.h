@@ -31,7 +31,8 @@ struct Seq2SeqConfig final : EncoderConfig {
   // The reference's base size: 6 and 6 layers, 512/2048, 8 heads, ReLU, running mean.
   Seq2SeqConfig();
 
-  static constexpr std::int64_t kPad = 1, kEndOfSentence = 2, kUnknown = 3;  // ids in every vocabulary
+  // Ids in the vocabularies that are learned here; a SentencePiece model has its own.
+  static constexpr std::int64_t kPad = 1, kEndOfSentence = 2, kUnknown = 3;
 
   std::int64_t target_vocabulary() const { return target_vocab_size > 0 ? target_vocab_size : vocab_size; }
   bool scales_branches() const { return norm == Norm::rezero || norm == Norm::rezero_post_ln; }

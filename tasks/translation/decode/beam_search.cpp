@@ -154,6 +154,7 @@ SearchOptions checked(SearchOptions options, std::int64_t vocabulary) {
   }
   for (const std::int32_t token : {options.tokens.pad, options.tokens.end, options.tokens.unknown}) {
     if (token >= 0 && token < vocabulary) continue;
+    if (token == -1 && token == options.tokens.pad) continue;
     fail_usage(kWhere, "special tokens: expected ids below the vocabulary's {}, got {}", vocabulary, token);
   }
   if (options.beam >= vocabulary) {

@@ -9,7 +9,7 @@
 
 namespace etc::translation {
 
-// Ids of the special tokens.
+// Ids of the special tokens. pad: never a candidate; -1: the vocabulary has no such token.
 struct SearchTokens {
   std::int32_t pad = 1, end = 2, unknown = 3;
 };

@@ -298,6 +298,23 @@ TEST_CASE("a SentencePiece model serves as well, where it can end a sentence", "
   CHECK(sentence_of(*tokenizer, std::vector<std::int32_t>{2, 3, 2, 1}) == "ab a");
 }
 
+TEST_CASE("a SentencePiece model writes its pieces as the library does, in one line", "[translation]") {
+  std::vector<test::ModelPiece> pieces = {{"<unk>", 0, PieceType::unknown},
+                                          {"</s>", 0, PieceType::control},
+                                          {"<ctl>", 0, PieceType::control},
+                                          {"\u2581a", -1}};
+  const auto first_byte = static_cast<std::int32_t>(pieces.size());
+  for (int byte = 0; byte < 256; ++byte) pieces.push_back({fmt::format("<0x{:02X}>", byte), 0, PieceType::byte});
+  const std::string uses_bytes("\x12\x03\x98\x02\x01", 5);  // the trainer's setting byte_fallback
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "bytes.model", sentencepiece_model(pieces) + uses_bytes);
+  const auto tokenizer = data::load_tokenizer(folder / "bytes.model");
+  const auto text = [&](const std::vector<std::int32_t>& ids) { return sentence_of(*tokenizer, ids); };
+  CHECK(text({3, 0, 3, 1}) == "a \u2047  a");  // unknown text
+  CHECK(text({3, first_byte + 0xC3, first_byte + 0xA9, 2, 3, 1}) == "a\u00e9 a");
+  CHECK(text({3, first_byte + '\n', 3, 1}) == "a  a");
+}
+
 // ---- Vocabularies learned. ----
 
 TEST_CASE("a joint vocabulary is learned from both sides, equal for any number of threads", "[translation]") {

@@ -10,6 +10,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/command_scene.h"
 
 namespace etc {
@@ -78,18 +79,23 @@ std::vector<double> values(const Scene& scene, const std::string& run, const std
   return found;
 }
 
-// An int8 evaluation of the translations made in int8 gives the mean log2 p per piece that their search gave.
-void check_rounded(const Scene& scene) {
-  const std::string source = scene.path("s/dev.source"), target = scene.path("int8.target");
-  scene.run({"translate", "--model", scene.path("run"), "--input", source, "--output", target, "--n-best-output",
-             scene.path("int8.jsonl"), "--compute", "int8", "--beam", "1", "--length-penalty", "0"});
+// The mean log2 p per piece of translations whose pieces are words, from the scores their search gave with length penalty 0.
+double searched_log2_p(const Scene& scene, const std::string& scores, const std::string& translations) {
   double nats = 0;
-  std::istringstream lines(read_file(scene.path("int8.jsonl"))), words(read_file(target));
+  std::istringstream lines(read_file(scene.path(scores))), words(read_file(scene.path(translations)));
   std::int64_t pieces = 0;  // words, and </s> of each line
   for (std::string line; std::getline(lines, line); ++pieces) {
     nats += Json::parse(line).at("answers").at(0).at("score").get<double>();
   }
   for (std::string word; words >> word;) ++pieces;
+  return nats / std::numbers::ln2 / static_cast<double>(pieces);
+}
+
+// An int8 evaluation of the translations made in int8 gives the mean log2 p per piece that their search gave.
+void check_rounded(const Scene& scene) {
+  const std::string source = scene.path("s/dev.source"), target = scene.path("int8.target");
+  scene.run({"translate", "--model", scene.path("run"), "--input", source, "--output", target, "--n-best-output",
+             scene.path("int8.jsonl"), "--compute", "int8", "--beam", "1", "--length-penalty", "0"});
   scene.run({"prepare", "--task", "translation", "--split", "dev", "--subword", "word", "--vocab",
              scene.path("s/vocab.words"), "--source", source, "--target", target, "--output", scene.path("int8.h5")});
   const auto bits = [&](const std::string& compute) {
@@ -97,7 +103,7 @@ void check_rounded(const Scene& scene) {
         scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("int8.h5"), "--compute", compute}),
         "log2_likelihood");
   };
-  const double found = nats / std::numbers::ln2 / static_cast<double>(pieces);
+  const double found = searched_log2_p(scene, "int8.jsonl", "int8.target");
   CHECK(bits("int8") == Approx(found).epsilon(1e-5));
   CHECK(bits("fp32") != Approx(found).epsilon(1e-4));
 }
@@ -178,6 +184,60 @@ TEST_CASE("an encoder-decoder learns generated pairs and translates what it was 
   CHECK_THAT(predicted.err, Contains("`etc translate`"));
   const std::string card = read_file(scene.path("run/best/README.md"));
   CHECK_THAT(card, Contains("etc translate --model .") && !Contains("etc predict"));
+}
+
+TEST_CASE("a SentencePiece model of any ids is learned with, and its search gives an evaluation's log2 p",
+          "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("sentencepiece");
+  // </s> is not piece 2, and there is neither <pad> nor <s>.
+  write_file_atomically(scene.path("v.model"), test::sentencepiece_model({{"\u2581a", -1},
+                                                                          {"</s>", 0, test::PieceType::control},
+                                                                          {"\u2581b", -1},
+                                                                          {"<unk>", 0, test::PieceType::unknown},
+                                                                          {"\u2581c", -1}}));
+  write_file_atomically(scene.path("source"), "a b\nb c a\nc\n");
+  write_file_atomically(scene.path("reference"), "b\na a\nc b\n");
+  const auto prepare_pairs = [&](const std::string& target, const std::string& output) {
+    scene.run({"prepare", "--task", "translation", "--split", "dev", "--subword", "sentencepiece", "--vocab",
+               scene.path("v.model"), "--source", scene.path("source"), "--target", scene.path(target), "--output",
+               scene.path(output)});
+  };
+  prepare_pairs("reference", "pairs.h5");
+  scene.run({"train",
+             "--task",
+             "translation",
+             "--model-kind",
+             "seq2seq",
+             "--hidden-size",
+             "16",
+             "--num-hidden-layers",
+             "1",
+             "--num-decoder-layers",
+             "1",
+             "--intermediate-size",
+             "16",
+             "--num-attention-heads",
+             "2",
+             "--data",
+             scene.path("pairs.h5"),
+             "--vocab",
+             scene.path("v.model"),
+             "--batch-size",
+             "3",
+             "--steps",
+             "2",
+             "--threads",
+             "1",
+             "--output",
+             scene.path("run")});
+  scene.run({"translate", "--model", scene.path("run"), "--input", scene.path("source"), "--output",
+             scene.path("target"), "--n-best-output", scene.path("scores.jsonl"), "--beam", "1", "--length-penalty",
+             "0", "--unknown-penalty", "50", "--max-len-b", "5"});
+  prepare_pairs("target", "translated.h5");
+  const double log2_p = test::value_of(
+      scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("translated.h5")}), "log2_likelihood");
+  CHECK(log2_p == Approx(searched_log2_p(scene, "scores.jsonl", "target")).epsilon(1e-4));
 }
 
 TEST_CASE("an evaluation reports the smoothed loss and the nll in bits per piece", "[translation][commands]") {
