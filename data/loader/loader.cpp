@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -68,7 +69,8 @@ struct Loader::Impl {
       indices.push_back(order->index_of(s));
       example_tokens.push_back(order->tokens()[static_cast<std::size_t>(indices.back())]);
     }
-    const std::vector<std::int64_t> sizes = cut_micro_batches(example_tokens, options.micro_batch_tokens);
+    const std::vector<std::int64_t> sizes =
+        cut_micro_batches(example_tokens, options.micro_batch_tokens, options.micro_batch_unit);
     const Share own = share_of(std::ssize(sizes), options.rank, options.ranks);
     LoadedBatch batch;
     batch.first_micro_batch = own.begin;
@@ -120,6 +122,7 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
   require_at_least("batch_examples", 1, options.batch_examples);
   require_at_least("batch_tokens", 0, options.batch_tokens);
   require_at_least("micro_batch_tokens", 0, options.micro_batch_tokens);
+  require_at_least("micro_batch_unit", 0, options.micro_batch_unit);
   require_at_least("ranks", 1, options.ranks);
   require_at_least("rank", 0, options.rank);
   require_at_least("epochs", 0, options.epochs);
@@ -147,7 +150,10 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
   impl_->position = start.samples;
   if (options.prefetch_batches > 0) {
     const SignalsBlocked blocked;  // for the new thread
-    impl_->thread = std::thread([impl = impl_.get()] { impl->read_ahead(); });
+    try {
+      impl_->thread = std::thread([impl = impl_.get()] { impl->read_ahead(); });
+    } catch (const std::system_error&) {  // the system gives no thread: next() reads itself
+    }
   }
 }
 

@@ -17,6 +17,9 @@ struct LoaderOptions {
   bool padded_batches = false;  // with batch_tokens: TokenBudget::padded
   // Long + global tokens of one micro-batch at most (one example may exceed it); 0: no cut.
   std::int64_t micro_batch_tokens = 0;
+  // Not 0: micro-batches also end after every so many examples of a batch, so that a batch several times as large is cut
+  // as the smaller ones are.
+  std::int64_t micro_batch_unit = 0;
   bool shuffle = true;  // false: source order
   std::uint64_t seed = 1;
   // Not 0: each example continues the one before. The data set is split into this many parallel streams (stream_order,

@@ -73,16 +73,19 @@ std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const Lo
   return std::nullopt;
 }
 
-std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit) {
+std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit,
+                                            std::int64_t unit) {
   std::vector<std::int64_t> sizes;
-  std::int64_t held = 0;
+  std::int64_t held = 0, examples = 0;
   for (const std::int64_t count : tokens) {
+    const bool unit_ends = unit > 0 && examples % unit == 0;
     // Written as a difference: a limit near the largest integer must not overflow.
-    if (sizes.empty() || (limit > 0 && count > limit - held)) {
+    if (sizes.empty() || unit_ends || (limit > 0 && count > limit - held)) {
       sizes.push_back(0);
       held = 0;
     }
     ++sizes.back();
+    ++examples;
     held += count;
   }
   return sizes;
@@ -124,7 +127,8 @@ HeaviestMicroBatches heaviest_micro_batches(const DatasetReader& reader, const L
       batch.push_back(order.index_of(s));
       sizes_in_tokens.push_back(tokens[static_cast<std::size_t>(batch.back())]);
     }
-    const std::vector<std::int64_t> sizes = cut_micro_batches(sizes_in_tokens, options.micro_batch_tokens);
+    const std::vector<std::int64_t> sizes =
+        cut_micro_batches(sizes_in_tokens, options.micro_batch_tokens, options.micro_batch_unit);
     heaviest.most_of_a_batch = std::max(heaviest.most_of_a_batch, static_cast<std::int64_t>(sizes.size()));
     auto first = batch.begin();
     for (const std::int64_t size : sizes) {

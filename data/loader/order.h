@@ -36,8 +36,10 @@ struct SampleRange {
 std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const LoaderOptions& options);
 
 // Cuts a batch into micro-batches, greedily in order: each holds at most `limit` tokens, or a single example.
-// tokens: of each example. Returns the sizes (in examples) of the micro-batches; limit 0: one for all.
-std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit);
+// tokens: of each example. Returns the sizes (in examples) of the micro-batches; limit 0: one for all. A micro-batch also
+// ends after every `unit` examples of the batch; 0: nowhere else.
+std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit,
+                                            std::int64_t unit = 0);
 
 // A contiguous range of n items.
 struct Share {

@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr char kHeartbeat = 'h', kGoodbye = 'b', kFailure = 'f';
 constexpr std::size_t kHeaderSize = 1 + sizeof(std::uint32_t);
 constexpr std::chrono::seconds kHeartbeatInterval{2}, kConnectTimeout{30}, kGreetingTimeout{2};
+constexpr int kKilledCode = 1;              // exit code of all after a process that could not report one
 constexpr std::size_t kMostPending = 1024;  // accepted connections whose greeting is not complete yet
 
 // The first message of a connection: the run it belongs to, and the rank of the process.
@@ -223,7 +224,7 @@ FaultWatch::~FaultWatch() {
 void FaultWatch::end_all(const std::string& message, int code) {
   ending_ = true;
   print_line(fmt::format("{}: {}", processes_.name_of(processes_.rank()), message));
-  report_failure(processes_.rank(), "failed: " + message);
+  report_failure({processes_.rank(), code, "failed: " + message});
   std::fflush(stdout);
   // The launcher ends the other processes as soon as one has ended; give them time to print the cause first.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -254,10 +255,10 @@ void FaultWatch::watch_all() {
 void FaultWatch::require_heartbeats() {
   for (const Peer& peer : peers_) {
     if (peer.left || Clock::now() - peer.heard < kSilence) continue;
-    end_after_failure(peer.rank,
-                      fmt::format("has been silent for {} s: its machine or the network is down, or the process "
-                                  "was stopped",
-                                  kSilence.count()));
+    end_after_failure({peer.rank, kKilledCode,
+                       fmt::format("has been silent for {} s: its machine or the network is down, or the process "
+                                   "was stopped",
+                                   kSilence.count())});
   }
 }
 
@@ -270,8 +271,8 @@ void FaultWatch::read_from(Peer& peer) {
       peer.left = true;
       return;
     }
-    end_after_failure(peer.rank,
-                      "is gone: its process ended without reporting an error (killed, perhaps out of memory)");
+    end_after_failure({peer.rank, kKilledCode,
+                       "is gone: its process ended without reporting an error (killed, perhaps out of memory)"});
   }
   peer.heard = Clock::now();
   peer.received.append(block, static_cast<std::size_t>(got));
@@ -288,8 +289,11 @@ void FaultWatch::take_messages(Peer& peer) {
     peer.received.erase(0, kHeaderSize + length);
     if (kind == kGoodbye) peer.left = true;
     if (kind != kFailure) continue;
-    const std::size_t blank = text.find(' ');
-    end_after_failure(std::atoi(text.c_str()), text.substr(blank + 1));
+    Failure failure;
+    std::istringstream fields(text);
+    fields >> failure.rank >> failure.code;
+    std::getline(fields.ignore(), failure.what, '\0');  // the message may have several lines
+    end_after_failure(failure);
   }
 }
 
@@ -305,20 +309,22 @@ void FaultWatch::send_message(const Peer& peer, char kind, const std::string& te
 }
 
 // Sends a failure report: rank 0 sends it to all others except the failed one, any other process to rank 0.
-void FaultWatch::report_failure(int rank, const std::string& what) {
+void FaultWatch::report_failure(const Failure& failure) {
   for (const Peer& peer : peers_) {
-    if (peer.rank != rank && !peer.left) send_message(peer, kFailure, fmt::format("{} {}", rank, what));
+    if (peer.rank == failure.rank || peer.left) continue;
+    send_message(peer, kFailure, fmt::format("{} {} {}", failure.rank, failure.code, failure.what));
   }
 }
 
-void FaultWatch::end_after_failure(int rank, const std::string& what) {
+void FaultWatch::end_after_failure(const Failure& failure) {
   if (ending_.exchange(true)) {
     std::this_thread::sleep_for(std::chrono::hours(1));  // the main thread is ending the process
   }
-  if (processes_.first()) report_failure(rank, what);
-  print_line(fmt::format("{} ends: {} {}", processes_.name_of(processes_.rank()), processes_.name_of(rank), what));
+  if (processes_.first()) report_failure(failure);
+  print_line(fmt::format("{} ends: {} {}", processes_.name_of(processes_.rank()), processes_.name_of(failure.rank),
+                         failure.what));
   if (processes_.first()) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // let the others print it, too
-  std::_Exit(1);
+  std::_Exit(failure.code);
 }
 
 }  // namespace etc

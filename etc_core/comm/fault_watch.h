@@ -9,7 +9,7 @@
 //   rank 3 ──┘               the connection closed without a goodbye message: that process was killed
 //                            no message for 20 s: its machine or the network is down, or it was stopped
 //
-// A failure is printed with the rank's name, and the process ends.
+// A failure is printed with the rank's name, and the process ends, with the exit code of the failed one.
 #pragma once
 
 #include <atomic>
@@ -45,14 +45,20 @@ class FaultWatch : NotCopied {
     bool left = false;  // has sent its goodbye message
   };
 
+  struct Failure {
+    int rank = 0;
+    int code = 0;  // of all processes' exit: the launcher returns that of whichever ends first
+    std::string what;
+  };
+
   void open_connections(Communicator& processes);
   void watch_all();
   void require_heartbeats();
   void read_from(Peer& peer);
   void take_messages(Peer& peer);
   void send_message(const Peer& peer, char kind, const std::string& text = "");
-  void report_failure(int rank, const std::string& what);
-  [[noreturn]] void end_after_failure(int rank, const std::string& what);
+  void report_failure(const Failure& failure);
+  [[noreturn]] void end_after_failure(const Failure& failure);
 
   const Communicator& processes_;
   std::vector<Peer> peers_;  // in the first process: all others; else: only the first

@@ -207,6 +207,7 @@ bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* pre
   const MemoryOfPass memory(model);
   data::LoaderOptions order =
       evaluation_order(evaluation_tokens(*model.config, model.task_section, reader, pass.micro_batch_tokens));
+  order.micro_batch_unit = order.batch_examples;  // tasks may compare the examples of a micro-batch
   order.batch_examples *= processes.size();
   if (!processes.first()) {  // the first process decodes, and so reads everything
     order.rank = processes.rank();

@@ -26,12 +26,12 @@
 #include "etc_core/optim/process_sum.h"
 #include "etc_core/optim/schedule.h"
 #include "sparse/attention_checks.h"
-#include "tasks/first_batch.h"
 #include "tasks/train/agreement.h"
 #include "tasks/train/batch_rows.h"
 #include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/first_fault.h"
+#include "tasks/train/first_weights.h"
 #include "tasks/train/forecast.h"
 #include "tasks/train/kept_files.h"
 #include "tasks/train/loss_counts.h"
@@ -73,7 +73,6 @@ class Trainer {
   void log_start() const;
   void step(const data::LoadedBatch& batch);
   double compute(const data::LoadedBatch& batch, std::span<const double> counts);
-  void take_first_batch(const data::LoadedBatch& batch);
   PassResult forward_backward(Examples examples, std::span<const double> counts, Tape& tape);
   HeadOutput forward(Examples examples, Tape& tape, EncoderInput& input);
   void update(std::span<const ParamRef> parameters, double rate, double gradient_scale);
@@ -184,7 +183,9 @@ TrainReport Trainer::run_steps() {
                 batch.all_micro_batches, processes_.size());
     }
     try {
-      take_first_batch(batch);
+      if (progress_.step == 0 && training_.init_from.empty()) {
+        set_first_weights(processes_, model_, config_, data_.train, batch);
+      }
       step(batch);
     } catch (const OutOfMemory& error) {
       fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text(config_, device_.device));
@@ -268,20 +269,6 @@ double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> 
     throughput_.add_tokens(each.tokens);
   }
   return loss;
-}
-
-// What the first process sets from the batch's first micro-batch is broadcast to all.
-void Trainer::take_first_batch(const data::LoadedBatch& batch) {
-  const auto* const task = dynamic_cast<const SetsWeightsFromData*>(model_.task.get());
-  if (task == nullptr || progress_.step > 0 || !training_.init_from.empty()) return;
-  std::string text;
-  if (record_) {
-    const Examples examples = batch.micro_batches.front();
-    const EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
-    text = task->set_weights(*model_.encoder, examples, input, step_options(training_, progress_.step));
-    if (!text.empty()) log::info("{}", text);
-  }
-  if (any_of(processes_, !text.empty())) share_parameters(processes_, model_.parameters);
 }
 
 HeadOutput Trainer::forward(Examples examples, Tape& tape, EncoderInput& input) {

@@ -1,9 +1,11 @@
 #include "data/loader/loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <thread>
 
 #include "data/loader/order.h"
@@ -11,6 +13,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/h5_edit.h"
+#include "tests/support/no_more_threads.h"
 
 using namespace etc;
 using namespace etc::data;
@@ -429,3 +432,27 @@ TEST_CASE("pairs of long tokens decide between micro-batches where neither token
   }
   CHECK(decided > 0);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("where the system gives no thread the loader reads the same batches itself", "[data][loader]") {
+  const Samples samples(7);
+  LoaderOptions options;
+  options.batch_examples = 2;
+  options.epochs = 2;
+  std::vector<Seen> alone;
+  {
+    std::atomic<bool> over = false;
+    std::vector<std::thread> others;  // they take the stacks of ended threads, which the loader could use again
+    const NoMoreThreads none;
+    try {
+      while (true) others.emplace_back([&] { over.wait(false); });
+    } catch (const std::system_error&) {
+    }
+    CHECK_NOTHROW(alone = run(samples, options));
+    over = true;
+    over.notify_all();
+    for (std::thread& other : others) other.join();
+  }
+  CHECK(alone == run(samples, options));
+}
+#endif

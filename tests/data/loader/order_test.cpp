@@ -92,3 +92,10 @@ TEST_CASE("micro-batches are filled greedily up to the limit and hold at least o
   CHECK(cut_micro_batches(Ids{0, 0, 0}, 1) == Ids{3});
   CHECK(cut_micro_batches(Ids{5, 5, 1}, INT64_MAX) == Ids{3});
 }
+
+TEST_CASE("a batch of several units is cut as each unit is alone", "[data][loader]") {
+  CHECK(cut_micro_batches(Ids{5, 5, 1, 9, 2}, 10, 3) == Ids{2, 1, 1, 1});
+  CHECK(cut_micro_batches(Ids{1, 1, 1, 1, 1}, 0, 2) == Ids{2, 2, 1});
+  CHECK(cut_micro_batches(Ids{1, 1, 1}, 10, 3) == Ids{3});
+  CHECK(cut_micro_batches(Ids{}, 10, 3).empty());
+}

@@ -201,7 +201,7 @@ TEST_CASE("what each process has to read is no stream", "[tasks][processes][slow
                                       {program().value(), "prepare", "--task", task, "--split", "train", "--vocab",
                                        folder / "vocab.txt", "--input", "-", "--output", folder / "o.h5"},
                                       folder.path());
-    CHECK(result.code != 0);
+    CHECK(result.code == 2);
     CHECK_THAT(result.err, Catch::Contains("got a stream"));
     CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
   }

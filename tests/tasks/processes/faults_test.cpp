@@ -222,11 +222,23 @@ TEST_CASE("thirty kills at random: every time all end, and the run has the bits 
   CHECK(bits_of(folder / "parts") == bits_of(folder / "whole"));
 }
 
+TEST_CASE("wrong usage that only the first process sees has the exit code that it has in one process",
+          "[tasks][processes]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  etc::write_file_atomically(folder / "run/notes.txt", "mine");
+  const Result result = run_several(2, training_command(folder.path(), "run", "2", "2"), folder.path());
+  INFO(result.err);
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, Contains("holds files that belong to no run"));
+}
+
 TEST_CASE("commands that nothing is gained for say that they are for one process", "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
   const TemporaryFolder folder;
   const Result result = run_several(2, {program().value(), "info", folder.path().string()}, folder.path());
-  CHECK(result.code != 0);
+  CHECK(result.code == 2);
   CHECK_THAT(result.err, Contains("etc info: expected one process, got 2"));
 }
 

@@ -116,6 +116,7 @@ TEST_CASE("ADMIN's first batch, batches by tokens and BLEU are the same in 1, 2 
            here + "/s/vocab.words", "--source", here + "/s/" + split + ".source", "--target",
            here + "/s/" + split + ".target", "--output", here + "/" + split + ".h5"});
   }
+  // Batches of two micro-batches: the first of three processes has none.
   check_same_bits(folder, {program,
                            "train",
                            "--task",
@@ -144,14 +145,16 @@ TEST_CASE("ADMIN's first batch, batches by tokens and BLEU are the same in 1, 2 
                            "--tokens-per-batch",
                            "300",
                            "--micro-batch-tokens",
-                           "90",
+                           "160",
                            "--steps",
                            "4",
                            "--bleu-beam",
                            "2"});
 }
 
-TEST_CASE("sentences of the whole batch are compared in 1, 2 and 3 processes, bit for bit", "[tasks][processes]") {
+// An evaluation compares the sentences of a micro-batch; its 96 examples are more than one process reads at once (64).
+TEST_CASE("sentences are compared in 1, 2 and 3 processes, bit for bit, while training and in an evaluation",
+          "[tasks][processes]") {
   if (!have_mpirun()) return;
   const TemporaryFolder folder;
   const std::string program = etc::test::program().value(), here = folder.path();
@@ -177,10 +180,14 @@ TEST_CASE("sentences of the whole batch are compared in 1, 2 and 3 processes, bi
                            "8",
                            "--data",
                            here + "/train.h5",
+                           "--eval-data",
+                           here + "/train.h5",
                            "--vocab",
                            here + "/s/vocab.txt",
                            "--batch-size",
                            "8",
+                           "--eval-batches",
+                           "12",
                            "--micro-batch-tokens",
                            "130",
                            "--steps",
