@@ -41,10 +41,14 @@ FedEncoder::FedEncoder(const std::vector<std::string>& files, const std::filesys
                "the model reads each example with the memory of the one before, and here they are read alone: "
                "expected a model with memory_length 0 (`etc eval` and `etc predict` carry memory)");
   }
-  const std::string vocab_sha256 = DataIdentity::of(*document_).vocab_sha256;
-  if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
+  const DataIdentity identity = DataIdentity::of(*document_);
+  if (identity.vocab_sha256.empty()) warn_unknown_vocabulary(folder);
+  // The id of [MASK], which pre-training feeds for the pieces it hides, is the vocabulary's.
+  if (has_task(*document_) && task_->needs_vocabulary() && !identity.vocab_file.empty()) {
+    task_->use_vocabulary(Vocabulary(folder / identity.vocab_file, identity.vocab_sha256).tokenizer);
+  }
   if (has_task(*document_)) task_->add_parameters(parameters_);
-  reader_ = open_dataset(files, task_->schema(), {vocab_sha256, allow_incomplete});
+  reader_ = open_dataset(files, task_->schema(), {identity.vocab_sha256, allow_incomplete});
 }
 
 void FedEncoder::load(Device device, InferenceTypes types) {

@@ -26,8 +26,9 @@ std::unique_ptr<Task> feeding_task(const Json& document, const EncoderConfig& mo
 
 class FedEncoder : NotCopied {
  public:
-  // Opens model and data; parameters have no values yet. Throws Error as the reader and the task do, and when the data
-  // are of another task or vocabulary, incomplete (unless allowed) or empty.
+  // Opens model and data; parameters have no values yet. The task gets the vocabulary that the folder keeps, if it needs
+  // one. Throws Error as the reader and the task do, and when the data are of another task or vocabulary, incomplete
+  // (unless allowed) or empty.
   FedEncoder(const std::vector<std::string>& files, const std::filesystem::path& folder, bool allow_incomplete);
 
   // Reads the weights and packs them for inference on a device.

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <numeric>
 #include <sstream>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "tests/support/golden_h5.h"
 #include "tests/tasks/command_scene.h"
 #include "tests/tasks/pretrain/examples.h"
 #include "tests/tasks/train/small_run.h"
@@ -267,6 +269,29 @@ TEST_CASE("an evaluation of texts with hidden sentences tells all of its numbers
              Contains("memory limit"));
   CHECK_THAT(scene.try_run(scene.command("low", joined(etc_model("2"), {"--memory-limit", "1MB"}))).err,
              Contains("too low for this model"));
+}
+
+TEST_CASE("encode feeds hidden sentences as [MASK], as training does", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  scene.run(scene.command("run", etc_model("1")));
+  scene.run({"encode", "--model", scene.path("run/best"), "--data", scene.path("dev.h5"), "--output",
+             scene.path("states.h5")});
+  const auto ids = GoldenFile(scene.path("states.h5")).read_ragged<std::int64_t>("examples/long_token_ids");
+  REQUIRE(ids.size() == 12);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    CAPTURE(i);
+    const data::Example example = sentences_example(500 + static_cast<std::int64_t>(i)).features;
+    const auto numbers = [&](const char* name) { return std::get<std::vector<std::int64_t>>(example.at(name)); };
+    auto expected = numbers("long_token_ids");
+    const auto lengths = numbers("sentence_lengths");
+    const auto hidden = numbers("cpc_sentences").at(0);
+    const auto first = std::accumulate(lengths.begin(), lengths.begin() + hidden, expected.begin() + 1,
+                                       [](auto at, std::int64_t length) { return at + length; });
+    std::fill(first, first + lengths[static_cast<std::size_t>(hidden)], kMask);
+    expected.at(static_cast<std::size_t>(numbers("masked_positions").at(0))) = numbers("masked_input_ids").at(0);
+    CHECK(ids[i] == expected);
+  }
 }
 
 TEST_CASE("from generated text to a trained model with the ready configurations", "[tasks][pretrain]") {
