@@ -61,6 +61,17 @@ int open_fifo(const fs::path& path, const fs::path& name) {
   return descriptor;
 }
 
+// Throws Error unless files and folders can be made in `folder`, or in its nearest parent that exists.
+void require_room_in(fs::path folder, const fs::path& name) {
+  struct stat status {};
+  while (::stat(folder.c_str(), &status) != 0) {
+    if (errno != ENOENT || folder == folder_of(folder)) fail_io(name, "create", errno);
+    folder = folder_of(folder);
+  }
+  if (!S_ISDIR(status.st_mode)) fail_io(name, "create", ENOTDIR);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) fail_io(name, "create", errno);
+}
+
 }  // namespace
 
 fs::path folder_of(const fs::path& path) {
@@ -131,14 +142,12 @@ void require_writable(const fs::path& name) {
     if (::faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) != 0) fail_io(name, "open", errno);
     return;
   }
-  fs::path folder = folder_of(target.path);
-  struct stat status {};
-  while (::stat(folder.c_str(), &status) != 0) {  // find the nearest existing parent folder
-    if (errno != ENOENT || folder == folder_of(folder)) fail_io(name, "create", errno);
-    folder = folder_of(folder);
-  }
-  if (!S_ISDIR(status.st_mode)) fail_io(name, "create", ENOTDIR);
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) fail_io(name, "create", errno);
+  require_room_in(folder_of(target.path), name);
+}
+
+void require_replaceable_folder(const fs::path& name) {
+  const fs::path path = follow_links(name.has_filename() ? name : name.parent_path());  // "analysis/"
+  require_room_in(folder_of(path), name);
 }
 
 }  // namespace etc

@@ -40,4 +40,7 @@ void make_folders(const std::filesystem::path& folder, const std::filesystem::pa
 // no permission, a read-only file system. Creates nothing.
 void require_writable(const std::filesystem::path& name);
 
+// The same for a folder of this name that is made, or replaced as a whole.
+void require_replaceable_folder(const std::filesystem::path& name);
+
 }  // namespace etc

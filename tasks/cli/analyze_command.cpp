@@ -21,6 +21,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/analyze/document.h"
+#include "tasks/analyze/earlier_analysis.h"
 #include "tasks/analyze/files.h"
 #include "tasks/analyze/memory.h"
 #include "tasks/analyze/plots.h"
@@ -76,20 +77,6 @@ void check_comparison(const std::vector<fs::path>& folders) {
   }
 }
 
-// A folder with other files is refused; an earlier analysis is replaced if requested.
-void check_output(const AnalyzeOptions& options) {
-  const fs::path output = options.output;
-  std::error_code none;
-  if (!fs::is_directory(output, none) || fs::is_empty(output, none)) return;
-  if (!fs::exists(output / kSummary, none)) {
-    fail_usage(kWhere, "--output {}: expected a new or empty folder, got one with files that are no analysis's",
-               options.output);
-  }
-  if (!options.overwrite) {
-    fail_usage(kWhere, "--output {}: holds an analysis already (--overwrite replaces it)", options.output);
-  }
-}
-
 void check_paths(const AnalyzeOptions& options, const std::vector<fs::path>& folders) {
   CommandPaths paths(kWhere);
   paths.reads("--data", options.data);
@@ -124,6 +111,7 @@ void write_all(const std::vector<analyze::ModelAnalysis>& models, const AnalyzeO
     analyze::write_comparison(models, names, output.path());
   }
   write_file_atomically(output.path() / kSummary, json_text(analyze::summary_of(models)));
+  analyze::require_replaceable(options.output, options.overwrite);  // it may have got files since the start
   output.commit();
 }
 
@@ -270,7 +258,7 @@ void run_analyze(const Command& command, AnalyzeOptions& options) {
   options.request.memory_limit = take_memory_limit(options.memory_limit, Device::cpu);
   if (!options.forecast) {
     check_paths(options, folders);
-    check_output(options);
+    analyze::require_replaceable(options.output, options.overwrite);
   }
   Opened opened = open_all(folders, options.request);
   if (options.forecast) {

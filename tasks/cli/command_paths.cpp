@@ -145,7 +145,8 @@ void CommandPaths::check() const {
 }
 
 void CommandPaths::check_output(const Path& output) const {
-  if (output.standard || output.folder) return;
+  if (output.standard) return;
+  if (output.folder) return require_replaceable_folder(output.path);
   if (output.place.type == S_IFDIR) {
     fail_usage(command_, "{} {}: expected a file, got a folder", output.option, output.path.string());
   }

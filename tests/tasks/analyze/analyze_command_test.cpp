@@ -445,7 +445,15 @@ TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[ana
   // --overwrite replaces an earlier analysis, but never a folder with other files.
   CHECK(has(scene.analyze().err, "holds an analysis already (--overwrite replaces it)"));
   CHECK(scene.analyze({"--overwrite", "--examples", "2"}).code == 0);
-  fs::remove(scene.output / "summary.json");
+  for (const char* name : {"notes.txt", "drawing.svg", "model_1/notes.txt", "model_x/analysis.h5"}) {
+    etc::write_file_atomically(scene.output / name, "mine");
+    const Result foreign = scene.analyze({"--overwrite"});
+    CHECK(foreign.code == 2);
+    CHECK(has(foreign.err, "expected a new or empty folder"));
+    CHECK(etc::read_file(scene.output / name) == "mine");
+    fs::remove_all(scene.output / *fs::path(name).begin());
+  }
+  etc::write_file_atomically(scene.output / "summary.json", "{\"mine\": 1}");
   const Result foreign = scene.analyze({"--overwrite"});
   CHECK(foreign.code == 2);
   CHECK(has(foreign.err, "expected a new or empty folder"));
@@ -455,6 +463,20 @@ TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[ana
           .run({"analyze", "--model", scene.model, "--data", scene.folder / "other.h5", "--output", scene.folder / "o"})
           .err,
       "vocab"));
+}
+
+TEST_CASE("files put into the output while an analysis runs stay", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  fs::create_directories(scene.output);
+  const fs::path err = scene.folder / "analysis.err";
+  etc::test::Child child(joined({*etc::test::program()}, {"analyze", "--model", scene.model, "--data", scene.data,
+                                                          "--output", scene.output, "--all-heads"}),
+                         scene.folder / "analysis");
+  child.run_until([&] { return fs::exists(err) && has(etc::read_file(err), "expected peak memory"); });
+  etc::write_file_atomically(scene.output / "notes.txt", "mine");
+  child.wait();
+  CHECK(fs::exists(scene.output / "notes.txt"));
 }
 
 // Generated records with their vocabulary, prepared, and a model that keeps it.

@@ -288,6 +288,11 @@ TEST_CASE("folders, and places where nothing can be made, are noticed before any
   const Result result = place.run(words);
   CHECK(result.code == 1);
   CHECK_THAT(result.err, Contains("s.h5: cannot create: Permission denied"));
+  words = {"analyze", "--output", folder + "/analysis"};
+  words.insert(words.end(), data.begin(), data.end());
+  const Result analysis = place.run(words);
+  CHECK(analysis.code == 1);
+  CHECK_THAT(analysis.err, Contains("analysis: cannot create: Permission denied"));
   fs::permissions(folder, fs::perms{0700});
 }
 
