@@ -6,7 +6,8 @@
 
 namespace etc {
 
-// error.what(); for errors of std::filesystem "PATH: cannot look up: Permission denied" instead of the library's text.
+// error.what(); for errors of std::filesystem "PATH: cannot look up: Permission denied" instead of the library's text, and
+// likewise for memory and threads that the system does not give.
 std::string error_text(const std::exception& error);
 
 }  // namespace etc

@@ -110,7 +110,22 @@ void fill_parameters(const std::string& where, std::vector<std::pair<Parameter*,
   });
 }
 
+namespace {
+
+// Says what a path that is given as a model is instead. A file config.json that cannot be opened is left to its reader.
+void require_model_folder(const std::filesystem::path& folder) {
+  std::error_code unreadable;
+  if (std::filesystem::exists(folder / "config.json", unreadable) || unreadable) return;
+  constexpr const char* kExpected = "expected a model folder, which `etc train` (as RUN/best) and `etc convert` write";
+  if (!std::filesystem::exists(folder)) fail(folder.string(), "{}, found nothing", kExpected);
+  if (!std::filesystem::is_directory(folder)) fail(folder.string(), "{}, found a file", kExpected);
+  fail(folder.string(), "{}, found a folder without config.json", kExpected);
+}
+
+}  // namespace
+
 Json read_model_config(const std::filesystem::path& folder) {
+  require_model_folder(folder);
   const std::filesystem::path file = folder / "config.json";
   Json config = read_json_file(file);
   if (!config.is_object() || !config.contains("model")) {

@@ -24,7 +24,8 @@ enum class Match {
   encoder,  // the same for the encoder's tensors only; heads of model and file are ignored
 };
 
-// The whole config.json of a model directory. Throws UsageError when it has no section "model".
+// The whole config.json of a model directory. Throws Error, which says what the path is instead, if it is none, and
+// UsageError when the file has no section "model".
 Json read_model_config(const std::filesystem::path& folder);
 
 // Its section "model", strict and validated.

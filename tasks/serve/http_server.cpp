@@ -9,6 +9,7 @@
 
 #include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/error_text.h"
 #include "tasks/serve/connection.h"
 #include "tasks/serve/listener.h"
 
@@ -296,7 +297,7 @@ struct HttpServer::Impl final : httplib::Server {
     try {
       made = handler.answer(now.request);
     } catch (const std::exception& error) {
-      made = error_answer(500, error.what());
+      made = error_answer(500, error_text(error));
     }
     now.whole = !unread;
     finish(std::move(made), request, response);

@@ -1,6 +1,9 @@
 #include "etc_core/base/error_text.h"
 
+#include <cerrno>
 #include <filesystem>
+#include <new>
+#include <system_error>
 
 #include "etc_core/base/error.h"
 #include "tests/support/catch.h"
@@ -31,4 +34,11 @@ TEST_CASE("errors of the file library read as the program's own", "[base]") {
   CHECK(text_thrown_by([&] { fs::rename(folder / "absent", folder / "other"); }) ==
         (folder / "absent").string() + ": cannot rename: No such file or directory");
   CHECK(text_thrown_by([&] { etc::fail("a file", "is {}", "damaged"); }) == "a file: is damaged");
+}
+
+TEST_CASE("errors of memory and threads say what the system did not give", "[base]") {
+  CHECK(text_thrown_by([] { throw std::bad_alloc(); }) == "out of memory");
+  CHECK(text_thrown_by([] { throw std::system_error(EAGAIN, std::generic_category()); }) ==
+        "cannot start a thread: Resource temporarily unavailable (a limit of processes or of memory)");
+  CHECK(text_thrown_by([] { throw std::system_error(EPERM, std::generic_category()); }) == "Operation not permitted");
 }

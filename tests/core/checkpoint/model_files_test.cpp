@@ -189,8 +189,18 @@ TEST_CASE("a configuration without a model section, with an unknown key or an im
                       Contains("model: unknown key hiden_size (did you mean hidden_size?)"));
   write_file_atomically(folder / "config.json", R"({"model": {"vocab_size": 5, "local_radius": 0}})");
   REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("local_radius: expected an integer from 1"));
-  std::filesystem::remove(folder / "config.json");
-  REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("config.json: cannot open"));
+}
+
+TEST_CASE("a path that is no model folder is refused with what it is instead", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const auto is_refused = [](const std::filesystem::path& path, const char* found) {
+    REQUIRE_THROWS_WITH(read_etc_config(path),
+                        Contains(path.string() + ": expected a model folder") && Catch::EndsWith(found));
+  };
+  is_refused(folder.path(), "found a folder without config.json");
+  is_refused(folder / "none", "found nothing");
+  write_file_atomically(folder / "file", "text");
+  is_refused(folder / "file", "found a file");
 }
 
 TEST_CASE("parameters without a value cannot be saved", "[checkpoint]") {

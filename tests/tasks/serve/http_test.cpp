@@ -1,14 +1,13 @@
 // The protocol: limits, timeouts, invalid requests, disconnecting clients, shutdown. The handler is the test's own.
-#include <sys/resource.h>
-
 #include <atomic>
-#include <fstream>
 #include <map>
+#include <new>
 #include <thread>
 
 #include "tasks/serve/http_server.h"
 #include "tests/support/catch.h"
 #include "tests/support/mutate.h"
+#include "tests/support/no_more_threads.h"
 #include "tests/tasks/serve/http_client.h"
 
 using namespace etc;
@@ -35,6 +34,7 @@ class Echo final : public serve::HttpHandler {
     ++begun;
     for (int look = 0; request.path == "/slow" && look < 5000 && !may_go_on; ++look) std::this_thread::sleep_for(2ms);
     if (request.path == "/throws") throw std::runtime_error("a \"reason\"");
+    if (request.path == "/large") throw std::bad_alloc();
     for (int look = 0; request.path == "/left" && look < (may_go_on ? 20 : 1000) && !saw_leaving; ++look) {
       saw_leaving = request.left();
       std::this_thread::sleep_for(5ms);
@@ -141,8 +141,9 @@ TEST_CASE("requests of one connection are answered one after the other", "[serve
   const HttpReply failed = client.ask("POST", "/throws");
   CHECK(failed.status == 500);
   CHECK(failed.body == "{\"error\":\"a \\\"reason\\\"\"}\n");
+  CHECK(client.ask("POST", "/large").body == "{\"error\":\"out of memory\"}\n");
   CHECK(client.ask("GET", "/none").status == 404);
-  wait_until([&] { return scene.echo.count == 5; });
+  wait_until([&] { return scene.echo.count == 6; });
 }
 
 TEST_CASE("bodies and heads beyond their limits are refused with the limit", "[serve]") {
@@ -231,23 +232,6 @@ TEST_CASE("a connection that will be closed is not promised to stay", "[serve]")
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// While it exists, the address space has no room for further thread stacks.
-class NoMoreThreads {
- public:
-  NoMoreThreads() {
-    REQUIRE(::getrlimit(RLIMIT_AS, &before_) == 0);
-    std::int64_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    constexpr std::int64_t kRest = std::int64_t{4} << 20;  // a stack has 8 MiB
-    const rlimit now = {static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + kRest), before_.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_AS, &now) == 0);
-  }
-  ~NoMoreThreads() { ::setrlimit(RLIMIT_AS, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST_CASE("a connection for which there is no thread is told so, and the others are served", "[serve]") {
   Scene scene;
   HttpClient before(scene.port());
@@ -256,7 +240,7 @@ TEST_CASE("a connection for which there is no thread is told so, and the others 
   {
     std::vector<std::unique_ptr<HttpClient>> clients;
     clients.reserve(30);  // some reuse the stacks of threads that have ended
-    const NoMoreThreads none;
+    const test::NoMoreThreads none;
     for (int i = 0; i < 30; ++i) {
       clients.push_back(std::make_unique<HttpClient>(scene.port()));
       ++answers[clients.back()->ask("GET", "/echo").status];
