@@ -81,10 +81,10 @@ class ExampleArrays {
   }
 
   // Scores of one example are [N, queries, columns] in every type: [B, N, queries, columns] in the file. The window
-  // type has its shape in `values`; types between long (l) and global tokens (g) have the shape given by their letters.
+  // type has its shape in `values`; of other types the first and the last letter tell whether they are global tokens (g).
   void take_scores(const std::string& name, const std::string& type, const Tensor& values) const {
     if (!values) return;
-    const auto tokens = [&](char letter) { return letter == 'l' ? inputs_.length() : inputs_.globals(); };
+    const auto tokens = [&](char letter) { return letter == 'g' ? inputs_.globals() : inputs_.length(); };
     const bool window = values.rank() == 3;
     const std::int64_t queries = window ? values.dim(1) : tokens(type.front());
     const std::int64_t columns = window ? values.dim(2) : tokens(type.back());

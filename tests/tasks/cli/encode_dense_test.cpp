@@ -204,6 +204,31 @@ TEST_CASE("all layers of prepared examples are written, of an order that begins 
   CHECK(states.read_ragged<float>("examples/layer_1_long") == states.read_ragged<float>("examples/long"));
 }
 
+TEST_CASE("the carried scores of given ids are written for every pattern of attention", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const EncodingScene scene;
+  const std::int64_t L = std::ssize(kIds);
+  const auto scores_of = [&](Attention attention) {
+    DenseConfig config = small_config();
+    config.attention = attention;
+    config.use_residual_attention = true;
+    scene.model(config);
+    scene.run(joined(scene.inputs({kIds}), {"--all-layers"}));
+    return test::GoldenFile(scene.path("out.h5")).read<float>("outputs/layer_1/scores_self");
+  };
+  const auto of_blocks = scores_of(Attention::bigbird);  // all tokens in one block, which they see as a whole
+  const auto of_window = scores_of(Attention::full);
+  REQUIRE(of_blocks.shape == std::vector<std::int64_t>{1, 2, L, L});
+  REQUIRE(of_window.shape == std::vector<std::int64_t>{1, 2, L, 2 * L - 1});
+  for (std::int64_t row = 0; row < 2 * L; ++row) {
+    for (std::int64_t key = 0; key < L; ++key) {
+      CAPTURE(row, key);
+      const float in_window = of_window.values.at(row * (2 * L - 1) + L - 1 + key - row % L);
+      CHECK(of_blocks.values.at(row * L + key) == Approx(in_window).margin(1e-5));
+    }
+  }
+}
+
 TEST_CASE("prepared examples have the states of their ids in a dense encoder", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const EncodingScene scene("nq");
