@@ -11,6 +11,7 @@ namespace {
 constexpr int kMaxDepth = 512;  // values are destroyed recursively; the limit must not depend on the stack size
 // For configurations and other small files. Data, such as predictions, are read with read_file and parse_json.
 constexpr std::uint64_t kMaxFileBytes = 64ull << 20;
+constexpr char kNul = '\0';              // ends a text for the library's parser, which then ignores the rest
 constexpr std::size_t kToldBytes = 200;  // limit for the parser's message, which quotes the input
 
 // Builds a value and throws at the first error. (The library's own parser with a callback scans a whole list at the end
@@ -96,6 +97,9 @@ Json parse_json(std::string_view text, const std::string& where) {
   Json value;
   StrictBuilder builder(value, where);
   Json::sax_parse(text.begin(), text.end(), &builder);
+  if (const std::size_t at = text.find(kNul); at != std::string_view::npos) {
+    fail(where, "not valid JSON: a NUL byte at byte {}", at);
+  }
   return value;
 }
 
@@ -104,6 +108,7 @@ Json read_json_file(const std::filesystem::path& path) {
 }
 
 Json try_parse_json(std::string_view text) {
+  if (text.find(kNul) != std::string_view::npos) return Json(Json::value_t::discarded);
   return Json::parse(text.begin(), text.end(), nullptr, false);
 }
 

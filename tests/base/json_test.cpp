@@ -17,6 +17,14 @@ TEST_CASE("broken JSON is refused with the place", "[base]") {
                       Catch::Contains("run.json: not valid JSON: parse error at line 1"));
 }
 
+TEST_CASE("a NUL byte ends no JSON", "[base]") {
+  REQUIRE_THROWS_WITH(parse_json(std::string("{}\0{\"a\": 1}", 11), "run.json"),
+                      "run.json: not valid JSON: a NUL byte at byte 2");
+  REQUIRE_THROWS_WITH(parse_json(std::string("{}\0", 3), "run.json"), Catch::Contains("a NUL byte at byte 2"));
+  CHECK(try_parse_json(std::string("{}\0", 3)).is_discarded());
+  CHECK(parse_json(R"("\u0000")", "run.json") == std::string("\0", 1));
+}
+
 TEST_CASE("JSON nested 10,000 deep is refused, not a stack overflow", "[base]") {
   REQUIRE_THROWS_WITH(parse_json(std::string(10000, '['), "deep.json"), Catch::Contains("at most 512 levels"));
 }
