@@ -16,12 +16,11 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kOfCommand = "etc analyze";
-constexpr const char* kSummary = "summary.json";
 
 // What files.h and plots.h name.
-constexpr std::array<std::string_view, 8> kFiles = {
-    kSummary,         "analysis.h5",         "statistics.csv",    "label_mass.csv", "distance_mass.csv",
-    "best_match.csv", "relative_tables.csv", "gradient_norms.csv"};
+constexpr std::array<std::string_view, 8> kFiles = {kSummaryFile,          "analysis.h5",       "statistics.csv",
+                                                    "label_mass.csv",      "distance_mass.csv", "best_match.csv",
+                                                    "relative_tables.csv", "gradient_norms.csv"};
 constexpr std::array<std::string_view, 9> kPictures = {"violins_",       "entropy_", "mass_",
                                                        "label_mass_",    "carry_",   "distance_mass_",
                                                        "gradient_norms", "compare_", "relative_"};
@@ -55,10 +54,9 @@ fs::path foreign_entry(const fs::path& folder, bool has_models) {
   return {};
 }
 
-bool is_analysis(const fs::path& folder) {
+bool holds_analysis(const fs::path& folder) {
   try {
-    const Json summary = read_json_file(folder / kSummary);
-    return summary.is_object() && summary.contains("models") && summary["models"].is_array();
+    return is_analysis(read_json_file(folder / kSummaryFile));
   } catch (const Error&) {
     return false;
   }
@@ -66,10 +64,14 @@ bool is_analysis(const fs::path& folder) {
 
 }  // namespace
 
+bool is_analysis(const Json& summary) {
+  return summary.is_object() && summary.value("format", Json()) == "etc analysis";
+}
+
 void require_replaceable(const fs::path& folder, bool overwrite) {
   std::error_code none;
   if (!fs::is_directory(folder, none) || fs::is_empty(folder, none)) return;
-  const bool analysis = is_analysis(folder);
+  const bool analysis = holds_analysis(folder);
   const fs::path foreign = analysis ? foreign_entry(folder, true) : fs::path();
   if (!analysis || !foreign.empty()) {
     fail_usage(kOfCommand, "--output {}: expected a new or empty folder, got one with files that are no analysis's{}{}",

@@ -41,7 +41,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kWhere = "etc analyze";
-constexpr const char* kSummary = "summary.json";
 
 constexpr const char* kExamples = R"(Examples:
   etc analyze --model run/best --data dev.h5 --examples 512 --output analysis
@@ -110,7 +109,7 @@ void write_all(const std::vector<analyze::ModelAnalysis>& models, const AnalyzeO
     }
     analyze::write_comparison(models, names, output.path());
   }
-  write_file_atomically(output.path() / kSummary, json_text(analyze::summary_of(models)));
+  write_file_atomically(output.path() / analyze::kSummaryFile, json_text(analyze::summary_of(models)));
   analyze::require_replaceable(options.output, options.overwrite);  // it may have got files since the start
   output.commit();
 }

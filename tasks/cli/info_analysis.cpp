@@ -121,10 +121,6 @@ void print_arrays(const std::filesystem::path& file) {
 
 }  // namespace
 
-bool is_analysis(const Json& json) {
-  return json.is_object() && json.value("format", Json()) == "etc analysis";
-}
-
 void describe_analysis(const std::filesystem::path& path, const Json& summary) {
   const std::string where = path.string();
   const Json models = summary.value("models", Json());

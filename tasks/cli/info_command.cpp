@@ -19,6 +19,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/encoder.h"
 #include "etc_core/nn/seq2seq/encoder_decoder.h"
+#include "tasks/analyze/earlier_analysis.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/info_results.h"
 #include "tasks/cli/info_text.h"
@@ -200,10 +201,10 @@ void describe_foreign(const std::filesystem::path& folder, const Json& config) {
 
 // A folder without a configuration.
 void describe_summary(const std::filesystem::path& folder) {
-  const std::filesystem::path summary = folder / "summary.json";
+  const std::filesystem::path summary = folder / analyze::kSummaryFile;
   if (std::filesystem::exists(summary)) {
     const Json json = read_json_file(summary);
-    if (is_analysis(json)) return describe_analysis(folder, json);
+    if (analyze::is_analysis(json)) return describe_analysis(folder, json);
   }
   fail("etc info",
        "{}: expected the folder of a run, a model, an exported model or an analysis: it has no config.json and no "
@@ -315,7 +316,7 @@ void run_info(const std::filesystem::path& path, bool forecast) {
   if (name.find(".tfevents.") != std::string::npos) return describe_events(path);
   if (extension == ".json") {
     const Json json = parse_json(read_file(path), path.string());  // predictions may be large
-    if (is_analysis(json)) return describe_analysis(path, json);
+    if (analyze::is_analysis(json)) return describe_analysis(path, json);
     return is_configuration(json) ? describe_config(path) : describe_json(path, json);
   }
   if (extension == ".jsonl") return describe_json_lines(path);

@@ -11,9 +11,6 @@ namespace etc::cli {
 // shorter or longer than its numbers.
 void describe_npy(const std::filesystem::path& path);
 
-// Whether a JSON document is the summary.json of `etc analyze`.
-bool is_analysis(const Json& json);
-
 // What was analysed (models, data, tokens) and which statistics there are; path: the folder or its summary.json. Throws
 // Error for members of another type.
 void describe_analysis(const std::filesystem::path& path, const Json& summary);
