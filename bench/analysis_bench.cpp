@@ -14,14 +14,15 @@
 #include <vector>
 
 #include "bench/bench_main.h"
-#include "bench/median.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/attention_analysis.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/nn/random_input.h"
 #include "etc_core/ops/register.h"
+#include "sparse/etc_attention.h"
 #include "sparse/register_cpu.h"
 
 namespace {
@@ -109,7 +110,7 @@ void measure(const Setup& setup) {
   }
   double ordinary = 0;
   for (const Line& line : lines) {
-    const double own = bench::median(line.seconds);
+    const double own = median(line.seconds);
     if (!line.ask) ordinary = own;
     std::printf("%-36s %8.3f s %7.3f of the ordinary pass\n", line.name.c_str(), own, own / ordinary);
   }

@@ -22,10 +22,10 @@
 #include "bench/cases/attention.h"
 #include "bench/cases/bf16_rows.h"
 #include "bench/library_product.h"
-#include "bench/median.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/labels/distance_maps.h"
 #include "sparse/register_cpu.h"
@@ -269,12 +269,12 @@ void measure(std::vector<Item>& items, const Options& options, int threads) {
 }
 
 void print(const std::vector<Item>& items, int threads, bool csv) {
-  const double rate = items[0].operations() / bench::median(items[0].seconds);
+  const double rate = items[0].operations() / median(items[0].seconds);
   if (!csv)
     std::printf("\n%d thread%s%51s %9s %9s %9s %6s\n", threads, threads == 1 ? " " : "s", "ms", "min", "max", "GFLOP/s",
                 "rate");
   for (const Item& item : items) {
-    const double middle = bench::median(item.seconds);
+    const double middle = median(item.seconds);
     const auto [low, high] = std::minmax_element(item.seconds.begin(), item.seconds.end());
     const double rate_here = item.operations() / middle, gigaflops = rate_here * 1e-9,
                  percent = 100.0 * rate_here / rate;

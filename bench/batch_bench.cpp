@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "bench/bench_main.h"
-#include "bench/median.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
-#include "etc_core/base/error.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/nn/random_input.h"
@@ -36,7 +35,7 @@ struct Line {
   EncoderInput input;
   std::vector<double> seconds;
 
-  double median() const { return bench::median(seconds); }
+  double median_seconds() const { return median(seconds); }
 };
 
 void measure(std::int64_t repeats) {
@@ -65,15 +64,15 @@ void measure(std::int64_t repeats) {
       if (turn > 0) line.seconds.push_back((bench::processor_seconds() - start) / static_cast<double>(calls));
     }
   }
-  const double long_token = lines[kLengths.size() - 1].median() / static_cast<double>(kLengths.back());
+  const double long_token = lines[kLengths.size() - 1].median_seconds() / static_cast<double>(kLengths.back());
   double sum = 0;
   for (const Line& line : lines) {
-    const double token = line.median() / static_cast<double>(line.tokens);
-    std::printf("%-28s %8.3f s %8.3f ms per token, %.2f of the longest one's\n", line.name.c_str(), line.median(),
-                1e3 * token, token / long_token);
-    if (&line != &lines.back()) sum += line.median();
+    const double token = line.median_seconds() / static_cast<double>(line.tokens);
+    std::printf("%-28s %8.3f s %8.3f ms per token, %.2f of the longest one's\n", line.name.c_str(),
+                line.median_seconds(), 1e3 * token, token / long_token);
+    if (&line != &lines.back()) sum += line.median_seconds();
   }
-  std::printf("the batch takes %.3f of the sum of its parts\n", lines.back().median() / sum);
+  std::printf("the batch takes %.3f of the sum of its parts\n", lines.back().median_seconds() / sum);
 }
 
 }  // namespace

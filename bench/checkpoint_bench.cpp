@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -27,8 +26,8 @@
 #include <vector>
 
 #include "bench/bench_main.h"
-#include "bench/median.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
@@ -221,8 +220,8 @@ void measure(const Options& options, const fs::path& folder, int threads) {
       peaks.push_back(line.runs[turn].peak_bytes / line.bytes);
     }
     const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
-    std::printf("  %-44s %6.2f GB/s (%.2f to %.2f)  %5.0f %%", line.name.c_str(), bench::median(rates), *low, *high,
-                100 * bench::median(shares));
+    std::printf("  %-44s %6.2f GB/s (%.2f to %.2f)  %5.0f %%", line.name.c_str(), median(rates), *low, *high,
+                100 * median(shares));
     const bool is_cat = &line == &lines[line.cat];
     std::printf(is_cat ? "\n" : "  peak %.2f of the file\n", *std::max_element(peaks.begin(), peaks.end()));
   }

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "bench/bench_main.h"
-#include "bench/median.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_encoder.h"
@@ -108,7 +108,7 @@ void run(const Options& options) {
     cpu.push_back(bench::processor_seconds() - before);
     wall.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  std::printf("{\"cpu_s\": %.6f, \"wall_s\": %.6f}\n", bench::median(cpu), bench::median(wall));
+  std::printf("{\"cpu_s\": %.6f, \"wall_s\": %.6f}\n", median(cpu), median(wall));
 }
 
 }  // namespace

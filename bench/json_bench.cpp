@@ -16,6 +16,7 @@
 #include "bench/processor_time.h"
 #include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/median.h"
 
 namespace {
 
@@ -54,10 +55,10 @@ void run(const std::filesystem::path& path, int repeat) {
   }
   for (Line& line : lines) {
     std::sort(line.seconds.begin(), line.seconds.end());
-    const double median = line.seconds[line.seconds.size() / 2];
-    std::printf("%-18s %8.1f MB/s (%.1f to %.1f), %.0f records/s\n", line.name, megabytes / median,
+    const double seconds = median(line.seconds);
+    std::printf("%-18s %8.1f MB/s (%.1f to %.1f), %.0f records/s\n", line.name, megabytes / seconds,
                 megabytes / line.seconds.back(), megabytes / line.seconds.front(),
-                static_cast<double>(records) / median);
+                static_cast<double>(records) / seconds);
   }
 }
 

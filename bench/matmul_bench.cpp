@@ -21,6 +21,7 @@
 #include "etc_core/autograd/vocabulary.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
 #include "etc_core/ops/activation.h"
@@ -92,10 +93,10 @@ void measure(const std::vector<Variant>& variants, int repeat, const char* unit)
   double first = 0;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     std::sort(rates[i].begin(), rates[i].end());
-    const double median = rates[i][rates[i].size() / 2];
-    if (i == 0) first = median;
-    std::printf("  %-40s %7.1f %s (%.1f to %.1f)  %5.1f %%\n", variants[i].name.c_str(), median, unit, rates[i].front(),
-                rates[i].back(), 100 * median / first);
+    const double rate = median(rates[i]);
+    if (i == 0) first = rate;
+    std::printf("  %-40s %7.1f %s (%.1f to %.1f)  %5.1f %%\n", variants[i].name.c_str(), rate, unit, rates[i].front(),
+                rates[i].back(), 100 * rate / first);
   }
 }
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "bench/bench_main.h"
-#include "bench/median.h"
 #include "etc_core/base/buffer.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
 #include "sparse/attention.h"
@@ -227,9 +227,9 @@ void run(const Options& options) {
     }
     for (const Item& item : items) {
       std::printf("\"%s\",%ld,%ld,%d,%.5f,%.5f,%ld,%ld,%ld\n", item.name.c_str(), static_cast<long>(length),
-                  static_cast<long>(options.heads), thread_count(), bench::median(item.seconds[0]),
-                  bench::median(item.seconds[1]), static_cast<long>(item.forward_bytes),
-                  static_cast<long>(item.backward_bytes), static_cast<long>(item.columns));
+                  static_cast<long>(options.heads), thread_count(), median(item.seconds[0]), median(item.seconds[1]),
+                  static_cast<long>(item.forward_bytes), static_cast<long>(item.backward_bytes),
+                  static_cast<long>(item.columns));
     }
     std::fflush(stdout);
   }

@@ -25,9 +25,9 @@
 
 #include "bench/bench_main.h"
 #include "bench/cases/attention.h"
-#include "bench/median.h"
 #include "bench/processor_time.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/register_cpu.h"
 #include "sparse/scores.h"
@@ -130,13 +130,13 @@ void measure(std::int64_t length, ScoreType type, const Options& options, std::v
   }
   const auto least = [](const std::vector<double>& of) { return *std::min_element(of.begin(), of.end()); };
   const double traffic = static_cast<double>(layer.score_bytes()) * (2 + 2 * (count - 2));
-  const double limit = traffic * bench::median(walks) / (2.0 * kWalkBytes);
+  const double limit = traffic * median(walks) / (2.0 * kWalkBytes);
   const double least_limit = traffic * least(walks) / (2.0 * kWalkBytes);
   const double least_extra = extra_of([&](int m) { return least(seconds[m]); });
   std::printf("%8lld %5d %10.1f %12.3f %9.3f %9.3f %7.2f %12.3f %9.3f %9.3f %7.2f\n", static_cast<long long>(length),
               type == ScoreType::fp16 ? 16 : 32, 1e-6 * static_cast<double>(layer.score_bytes()),
-              count * bench::median(seconds[0]), bench::median(extra), limit, bench::median(extra) / limit,
-              count * least(seconds[0]), least_extra, least_limit, least_extra / least_limit);
+              count * median(seconds[0]), median(extra), limit, median(extra) / limit, count * least(seconds[0]),
+              least_extra, least_limit, least_extra / least_limit);
   std::fflush(stdout);
 }
 

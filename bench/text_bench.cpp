@@ -18,6 +18,7 @@
 #include "data/text/tokenizer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/median.h"
 
 namespace {
 
@@ -50,10 +51,10 @@ void measure(const char* name, std::size_t bytes, std::size_t documents, int rep
     seconds.push_back(bench::processor_seconds() - begin);
   }
   std::sort(seconds.begin(), seconds.end());
-  const double median = seconds[seconds.size() / 2];
+  const double middle = median(seconds);
   std::printf("%s: %.1f MB/s (%.1f to %.1f), %.0f documents/s, %lld produced\n", name,
-              static_cast<double>(bytes) / median / 1e6, static_cast<double>(bytes) / seconds.back() / 1e6,
-              static_cast<double>(bytes) / seconds.front() / 1e6, static_cast<double>(documents) / median,
+              static_cast<double>(bytes) / middle / 1e6, static_cast<double>(bytes) / seconds.back() / 1e6,
+              static_cast<double>(bytes) / seconds.front() / 1e6, static_cast<double>(documents) / middle,
               static_cast<long long>(produced));
 }
 

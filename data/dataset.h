@@ -33,6 +33,9 @@ struct FeatureSpec {
   // What a reference with padded tensors has after the last element: nothing, a number, or a term of the task's
   // specification ("last"). Information only.
   std::variant<std::monostate, std::int64_t, std::string> pad_value;
+  // Whether data sets of these settings (preprocess_config) hold the list; null: all do. The examples of the others have
+  // an empty one.
+  bool (*stored_with)(const Json& settings) = nullptr;
 };
 
 struct Schema {

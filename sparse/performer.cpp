@@ -1,8 +1,7 @@
 #include "sparse/performer.h"
 
-#include <string>
-
 #include "etc_core/base/error.h"
+#include "etc_core/base/offsets.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
 #include "sparse/performer_layout.h"
@@ -18,23 +17,14 @@ namespace {
 
 constexpr const char* kWhere = "performer";
 
-void check_offsets(const char* name, const std::int64_t* offsets, std::int64_t examples) {
-  if (offsets == nullptr) fail(kWhere, "{}: expected [B+1={}] offsets, got null", name, examples + 1);
-  if (offsets[0] != 0) fail(kWhere, "{}: expected to start at 0, got {}", name, offsets[0]);
-  for (std::int64_t b = 0; b < examples; ++b) {
-    if (offsets[b + 1] >= offsets[b]) continue;
-    fail(kWhere, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b + 1], offsets[b], b + 1);
-  }
-}
-
 void check_sizes(const PerformerInputs& in) {
   if (in.heads < 1 || in.head_size < 1 || in.features < 1) {
     fail(kWhere, "expected N >= 1 heads of D >= 1 and m >= 1 features, got {}",
          shape_text({{"N", in.heads}, {"D", in.head_size}, {"m", in.features}}));
   }
   if (in.examples < 0) fail(kWhere, "examples: expected B >= 0, got {}", in.examples);
-  check_offsets("query_offsets", in.query_offsets, in.examples);
-  check_offsets("key_offsets", in.key_offsets, in.examples);
+  check_batch_offsets(kWhere, "query_offsets", in.query_offsets, in.examples);
+  check_batch_offsets(kWhere, "key_offsets", in.key_offsets, in.examples);
   for (std::int64_t b = 0; in.causal && b <= in.examples; ++b) {
     if (in.query_offsets[b] == in.key_offsets[b]) continue;
     fail(kWhere, "key_offsets: causal attention is of one sequence: expected {} at {}, got {}", in.query_offsets[b], b,

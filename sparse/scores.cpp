@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/half.h"

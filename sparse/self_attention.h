@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "sparse/attention_types.h"
 #include "sparse/visible_tiles.h"

@@ -1,12 +1,11 @@
 #include "sparse/visible_tiles.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
+#include "etc_core/base/offsets.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
 #include "sparse/etc_attention.h"
@@ -299,13 +298,7 @@ Offsets check(const char* op, const LabelTensors& in) {
 
 std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
                                           std::int64_t examples) {
-  if (offsets == nullptr) fail(op, "{}: expected [B+1={}] offsets, got null", name, examples + 1);
-  if (offsets[0] != 0) fail(op, "{}: expected to start at 0, got {}", name, offsets[0]);
-  for (std::int64_t b = 0; b < examples; ++b) {
-    if (offsets[b + 1] < offsets[b]) {
-      fail(op, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b + 1], offsets[b], b + 1);
-    }
-  }
+  check_batch_offsets(op, name, offsets, examples);
   return {offsets, offsets + examples + 1};
 }
 

@@ -10,7 +10,6 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -57,10 +57,11 @@ void shuffle(std::span<const std::byte> elements, std::span<std::byte> planes) {
   }
 }
 
+// The first elements of the planes of `room` elements each.
 template <std::size_t Size>
-void unshuffle(const std::byte* planes, std::size_t count, std::byte* elements) {
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t b = 0; b < Size; ++b) elements[i * Size + b] = planes[b * count + i];
+void unshuffle(const std::byte* planes, std::size_t room, std::span<std::byte> elements) {
+  for (std::size_t i = 0; i < elements.size() / Size; ++i) {
+    for (std::size_t b = 0; b < Size; ++b) elements[i * Size + b] = planes[b * room + i];
   }
 }
 
@@ -115,7 +116,8 @@ std::span<const std::byte> pack_chunk(std::span<const std::byte> elements, int e
   return result;
 }
 
-bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> chunk, int element_size) {
+bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> elements, int element_size,
+                  std::size_t chunk_elements) {
   if (packed.size() < kChecksumBytes) return false;
   const std::size_t bytes = packed.size() - kChecksumBytes;
   std::uint32_t sum = 0;
@@ -124,18 +126,19 @@ bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> chunk,
   }
   if (sum != fletcher32(packed.first(bytes))) return false;
   Tools& mine = tools();
-  const bool in_place = element_size == 1;
-  if (!in_place) mine.planes.resize(chunk.size());
-  std::byte* planes = in_place ? chunk.data() : mine.planes.data();
+  const std::size_t chunk_bytes = chunk_elements * static_cast<std::size_t>(element_size);
+  const bool in_place = element_size == 1 && elements.size() == chunk_bytes;
+  if (!in_place) mine.planes.resize(chunk_bytes);
+  std::byte* planes = in_place ? elements.data() : mine.planes.data();
   // Without an output pointer for the length, libdeflate accepts only data of exactly this length.
-  if (libdeflate_zlib_decompress(&mine.decompressor(), packed.data(), bytes, planes, chunk.size(), nullptr) !=
+  if (libdeflate_zlib_decompress(&mine.decompressor(), packed.data(), bytes, planes, chunk_bytes, nullptr) !=
       LIBDEFLATE_SUCCESS) {
     return false;
   }
-  const std::size_t count = chunk.size() / static_cast<std::size_t>(element_size);
-  if (element_size == 2) unshuffle<2>(planes, count, chunk.data());
-  if (element_size == 4) unshuffle<4>(planes, count, chunk.data());
-  if (element_size == 8) unshuffle<8>(planes, count, chunk.data());
+  if (element_size == 1 && !in_place) unshuffle<1>(planes, chunk_elements, elements);
+  if (element_size == 2) unshuffle<2>(planes, chunk_elements, elements);
+  if (element_size == 4) unshuffle<4>(planes, chunk_elements, elements);
+  if (element_size == 8) unshuffle<8>(planes, chunk_elements, elements);
   return true;
 }
 

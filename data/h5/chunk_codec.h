@@ -22,9 +22,10 @@ std::span<const std::byte> pack_chunk(std::span<const std::byte> elements, int e
 // Upper bound of pack_chunk's output for chunk_bytes of input.
 std::size_t largest_packed(std::size_t chunk_bytes);
 
-// Undoes the filters into `chunk`, whose size is known. False unless `packed` is a chunk of this size with a right
-// checksum.
-bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> chunk, int element_size);
+// Undoes the filters and gives the chunk's first elements, as many as `elements` holds (the last chunk of a column is
+// stored in full size). False unless `packed` is a chunk of chunk_elements elements with a right checksum.
+bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> elements, int element_size,
+                  std::size_t chunk_elements);
 
 // Fletcher's checksum as HDF5 1.10 computes it (H5_checksum_fletcher32): 16-bit words, high byte first, sums modulo
 // 65535, an odd last byte as the high byte of a word.

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "data/h5/chunk_codec.h"
 #include "data/h5/column.h"
@@ -64,13 +63,9 @@ bool ColumnReader::unpack(Block& block) const {
   if (H5Dread_chunk(data_set_.id(), H5P_DEFAULT, &first, &skipped_filters, packed.data()) < 0 || skipped_filters != 0) {
     return false;
   }
-  const auto bytes = static_cast<std::size_t>(block.bytes.size());
   auto* values = static_cast<std::byte*>(block.bytes.data());
-  if (bytes == chunk_bytes) return unpack_chunk(packed, {values, bytes}, type_.size);
-  std::vector<std::byte> chunk(chunk_bytes);  // the last, partial chunk is stored in full size
-  if (!unpack_chunk(packed, chunk, type_.size)) return false;
-  std::memcpy(values, chunk.data(), bytes);
-  return true;
+  return unpack_chunk(packed, {values, static_cast<std::size_t>(block.bytes.size())}, type_.size,
+                      static_cast<std::size_t>(block_elements_));
 }
 
 }  // namespace etc::data::h5

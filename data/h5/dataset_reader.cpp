@@ -34,7 +34,8 @@ struct Shard {
     info = h5::read_info(file.id(), bytes, where);
     if (info.task != schema.task)
       fail(where, "task: expected {}, got {} (the file was prepared for another task)", schema.task, info.task);
-    examples.emplace(file.id(), "examples", h5::stored_features(schema), info.examples, bytes, where);
+    examples.emplace(file.id(), "examples", h5::stored_features(schema, info.preprocess_config), info.examples, bytes,
+                     where);
     require_capacities(schema);
     rejects.emplace(file.id(), "rejects", h5::fault_features(schema), std::nullopt, bytes, where);
     if (schema.gold.empty()) return;
@@ -122,6 +123,7 @@ struct DatasetReader::Impl {
       gold_starts.push_back(gold_starts.back() + (shards.back().gold ? shards.back().gold->rows() : 0));
     }
     info = joined_info(shards);
+    absent = h5::absent_features(schema, info.preprocess_config);
     const auto of_settings = [](const FeatureSpec& spec) { return spec.name == h5::kSettingsFeature; };
     if (std::any_of(schema.features.begin(), schema.features.end(), of_settings))
       settings = json_line(info.preprocess_config);
@@ -145,8 +147,9 @@ struct DatasetReader::Impl {
     Buffer<std::int64_t> result(starts.back(), Purpose::data);
     std::int64_t at = 0;
     for (const Shard& shard : shards) {
-      const Buffer<std::int64_t>& borders = *shard.examples->borders(align);
-      for (std::int64_t i = 0; i + 1 < borders.size(); ++i) result[at++] = borders[i + 1] - borders[i];
+      const Buffer<std::int64_t>* borders = shard.examples->borders(align);
+      for (std::int64_t i = 0; i < shard.examples->rows(); ++i)
+        result[at++] = borders == nullptr ? 0 : (*borders)[i + 1] - (*borders)[i];  // null: all its features are absent
     }
     return result;
   }
@@ -166,6 +169,7 @@ struct DatasetReader::Impl {
   std::vector<std::int64_t> starts{0};       // [shards+1] first example of each shard
   std::vector<std::int64_t> gold_starts{0};  // [shards+1] first row of gold of each shard
   DatasetInfo info;
+  Example absent;        // of every shard alike
   std::string settings;  // the value of h5::kSettingsFeature; empty: the schema does not have it
   std::map<std::string, Buffer<std::int64_t>, std::less<>> lengths;  // align class → [examples]
   mutable h5::BlockCache cache{cache_bytes()};
@@ -205,6 +209,7 @@ std::vector<std::string> DatasetReader::missing_texts() const {
 Example DatasetReader::read(std::int64_t index) const {
   const auto [shard, row] = impl_->locate(impl_->starts, index, "an example");
   Example example = impl_->shards[shard].examples->read(row, impl_->cache);
+  example.insert(impl_->absent.begin(), impl_->absent.end());
   if (!impl_->settings.empty()) example.emplace(h5::kSettingsFeature, impl_->settings);
   return example;
 }

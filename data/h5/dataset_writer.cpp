@@ -45,8 +45,9 @@ struct DatasetWriter::Impl {
         info(info_),
         target(path),
         file(target.temporary_path(), where),
-        examples(std::in_place, file.id(), "examples", h5::stored_features(schema), where),
-        rejects(std::in_place, file.id(), "rejects", h5::fault_features(schema), where) {
+        examples(std::in_place, file.id(), "examples", h5::stored_features(schema, info.preprocess_config), where),
+        rejects(std::in_place, file.id(), "rejects", h5::fault_features(schema), where),
+        absent(h5::absent_features(schema, info.preprocess_config)) {
     if (!schema.gold.empty()) gold.emplace(file.id(), "gold", schema.gold, where);
   }
 
@@ -56,12 +57,26 @@ struct DatasetWriter::Impl {
     return all;
   }
 
+  // The example without the features that the settings leave out; `copy` holds it if there are some.
+  const Example& stored(const Example& example, Example& copy) const {
+    if (absent.empty()) return example;
+    copy = example;
+    for (const auto& [name, empty] : absent) {
+      const auto found = copy.find(name);
+      if (found == copy.end() || found->second != empty)
+        fail(where + ":/examples/" + name, "expected an empty list: data of these settings do not hold the feature");
+      copy.erase(found);
+    }
+    return copy;
+  }
+
   std::string where;
   Schema schema;
   DatasetInfo info;
   AtomicFile target;
   h5::OutputFile file;
   std::optional<h5::TableWriter> examples, rejects, gold;  // none after finish(); gold: where the schema has it
+  Example absent;
 };
 
 DatasetWriter::DatasetWriter(const std::filesystem::path& path, const Schema& schema, const DatasetInfo& info) {
@@ -79,7 +94,8 @@ DatasetWriter::~DatasetWriter() {
 void DatasetWriter::append(const Example& example) {
   if (!impl_->examples) fail(impl_->where, "the file is finished: nothing can be appended");
   const h5::Lock lock;
-  impl_->examples->append(example);
+  Example copy;
+  impl_->examples->append(impl_->stored(example, copy));
   impl_->file.check();
 }
 

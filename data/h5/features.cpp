@@ -52,10 +52,33 @@ void check_features(const std::vector<FeatureSpec>& features, const std::string&
   }
 }
 
-std::vector<FeatureSpec> stored_features(const Schema& schema) {
+namespace {
+
+bool is_absent(const FeatureSpec& spec, const Json& settings) {
+  return spec.stored_with != nullptr && !spec.stored_with(settings);
+}
+
+}  // namespace
+
+std::vector<FeatureSpec> stored_features(const Schema& schema, const Json& settings) {
   std::vector<FeatureSpec> features = schema.features;
-  std::erase_if(features, [](const FeatureSpec& spec) { return spec.name == kSettingsFeature; });
+  std::erase_if(features,
+                [&](const FeatureSpec& spec) { return spec.name == kSettingsFeature || is_absent(spec, settings); });
   return features;
+}
+
+Example absent_features(const Schema& schema, const Json& settings) {
+  Example absent;
+  for (const FeatureSpec& spec : schema.features) {
+    if (!is_absent(spec, settings)) continue;
+    if (spec.kind != FeatureKind::ragged) fail("schema", "feature {}: expected a list that is left out", spec.name);
+    if (spec.type == StoredType::f32) {
+      absent[spec.name] = std::vector<float>();
+    } else {
+      absent[spec.name] = std::vector<std::int64_t>();
+    }
+  }
+  return absent;
 }
 
 std::vector<FeatureSpec> fault_features(const Schema& schema) {

@@ -27,8 +27,10 @@ void check_features(const std::vector<FeatureSpec>& features, const std::string&
 // The feature of a schema that is not stored with each example: the root attribute preprocess_config, as JSON text. The
 // reader gives it to every example, for what is computed from an example and the settings of its preparation.
 inline constexpr const char* kSettingsFeature = "/preprocess_config";
-// The features of /examples: those of the schema without the one above.
-std::vector<FeatureSpec> stored_features(const Schema& schema);
+// The features of /examples: those of the schema that data sets of these settings hold, without the one above.
+std::vector<FeatureSpec> stored_features(const Schema& schema, const Json& settings);
+// The schema's other lists, all empty.
+Example absent_features(const Schema& schema, const Json& settings);
 
 // Columns of a schema's /rejects: Fault's members in their order, then the schema's own.
 std::vector<FeatureSpec> fault_features(const Schema& schema);

@@ -12,7 +12,6 @@
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/autograd/tape.h"
 #include "sparse/attention.h"
-#include "sparse/etc_attention.h"
 #include "sparse/score_state.h"
 #include "sparse/visible_tiles.h"
 

@@ -5,6 +5,7 @@
 #include "etc_core/autograd/recording.h"
 #include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
+#include "etc_core/ops/activation.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/embedding.h"
 

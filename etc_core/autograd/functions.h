@@ -10,12 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/autograd/tape.h"
-#include "etc_core/ops/activation.h"
+#include "etc_core/ops/activation_kind.h"
 #include "etc_core/ops/dropout.h"
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/linear.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/ops/elementwise.h"
@@ -121,7 +121,7 @@ template <typename Number>
 std::int64_t count_bad(const Number* numbers, std::int64_t size) {
   constexpr std::int64_t kBlock = 1 << 18;
   std::atomic<std::int64_t> bad{0};
-  parallel_for((size + kBlock - 1) / kBlock, [&](std::int64_t block) {
+  parallel_for(ceil_div(size, kBlock), [&](std::int64_t block) {
     const std::int64_t end = std::min(size, (block + 1) * kBlock);
     std::uint32_t bad_here = 0;  // counting instead of stopping at the first lets the compiler vectorise the loop
     for (std::int64_t i = block * kBlock; i < end; ++i) bad_here += is_bad(numbers[i]) ? 1 : 0;

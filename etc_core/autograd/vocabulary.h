@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "etc_core/autograd/parameter.h"
-#include "etc_core/base/device.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/tensor/tensor.h"
 

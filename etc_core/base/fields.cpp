@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"

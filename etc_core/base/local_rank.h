@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdlib>
-#include <initializer_list>
 
 namespace etc {
 

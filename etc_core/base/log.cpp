@@ -10,6 +10,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log_receiver.h"

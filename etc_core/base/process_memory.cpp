@@ -1,12 +1,12 @@
 #include "etc_core/base/process_memory.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/large_blocks.h"
 
 namespace etc {

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"

@@ -1,8 +1,5 @@
 #include "etc_core/nn/attention_analysis.h"
 
-#include <cmath>
-#include <limits>
-
 namespace etc {
 
 namespace {

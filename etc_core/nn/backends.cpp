@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "etc_core/base/backend.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"  // suggestion

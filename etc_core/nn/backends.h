@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/base/backend.h"
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 

@@ -9,6 +9,7 @@
 
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/parameters.h"
 #include "etc_core/nn/positions.h"
 #include "etc_core/ops/layer_norm.h"
 #include "sparse/performer_projection.h"

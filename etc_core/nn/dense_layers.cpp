@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <utility>
 
 #include "etc_core/base/log.h"
 #include "etc_core/nn/position_tables.h"
+#include "etc_core/ops/activation.h"
 
 namespace etc {
 

@@ -11,6 +11,7 @@
 #include "etc_core/nn/etc_layers.h"
 #include "etc_core/nn/input_checks.h"
 #include "etc_core/nn/packed_cache.h"
+#include "sparse/etc_attention.h"
 
 namespace etc {
 

@@ -7,6 +7,9 @@
 #include <numeric>
 #include <utility>
 
+#include "etc_core/ops/activation.h"
+#include "sparse/etc_attention.h"
+
 namespace etc {
 
 namespace {
@@ -82,72 +85,109 @@ States EtcEmbedding::forward(Tape& tape, const EncoderInput& input, const EtcCon
           sides_[1].forward(tape, globals, context, context.side_dropout(0, kEmbedding, true))};
 }
 
-EtcLayer::EtcLayer(const EtcConfig& config, std::int64_t index, ParameterSet& parameters)
-    : index_(index), share_qkv_(config.share_qkv_projections) {
-  const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size;
-  const std::int64_t attention_size = config.attention_size();  // A
-  const Initializer kernel = truncated_normal(config.initializer_range);
-  const NormPlacement norm_at = config.use_pre_activation_order ? NormPlacement::before : NormPlacement::after;
-  const std::string layers = kModel + "global_local_transformer_layers/";
-  const std::string block = layers + "fused_att_layer_" + std::to_string(index) + "/";
-  const std::string fused = block + "fused_global_local_att/";
-  Side &of_long = sides_[0], &of_global = sides_[1];
-  of_long.attention_residual = {norm_at, add_layer_norm(parameters, block + "layer_norm_0", hidden)};
-  of_global.attention_residual = {norm_at, add_layer_norm(parameters, block + "layer_norm_1", hidden)};
+namespace {
+
+// Declares the parameters of one layer, in the order of the calls. H is the hidden size, A the attention size, F the
+// feed-forward size.
+class LayerBuilder {
+ public:
+  LayerBuilder(const EtcConfig& config, std::int64_t index, ParameterSet& parameters)
+      : config_(config),
+        parameters_(parameters),
+        index_(std::to_string(index)),
+        block_(layers_ + "fused_att_layer_" + index_ + "/"),
+        fused_(block_ + "fused_global_local_att/"),
+        kernel_(truncated_normal(config.initializer_range)) {}
+
+  ResidualPlacement attention_residual(const char* norm) const {
+    return {norm_at(), add_layer_norm(parameters_, block_ + norm, config_.hidden_size)};
+  }
 
   // A shared projection is declared at its first use; later uses refer to the same object (etc-core 5.2). "l2g" keys
   // are keys of global tokens that long queries see.
-  const auto projection = [&](const std::string& name) {
-    return add_dense(parameters, fused + name + "_projection/linear", hidden, attention_size, kernel);
-  };
+  void add_projections(AttentionBlock& of_long, AttentionBlock& of_global) const {
+    const bool share_qkv = config_.share_qkv_projections, share_kv = config_.share_kv_projections || share_qkv;
+    const Dense::Part long_query = projection("long_query");
+    const Dense::Part global_query = share_qkv ? long_query : projection("global_query");
+    const KeyAndValue l2l = key_and_value("l2l");
+    const KeyAndValue l2g = share_kv ? l2l : key_and_value("l2g");
+    const KeyAndValue g2g = share_qkv ? l2l : key_and_value("g2g");
+    const KeyAndValue g2l = share_kv ? g2g : key_and_value("g2l");
+    of_long.projections = distinct(long_query, l2l, g2l);
+    of_global.projections = distinct(global_query, g2g, l2g);
+  }
+
+  void add_outputs(AttentionBlock& of_long, AttentionBlock& of_global) const {
+    of_long.output = output("long_output_projection");
+    of_global.output = config_.share_att_output_projection ? of_long.output : output("global_output_projection");
+  }
+
+  void add_relative_tables(AttentionBlock& of_long, AttentionBlock& of_global) const {
+    if (config_.relative_labels() == 0) return;
+    of_long.relative = relative_tables("long_qkv_attention/qkv_relative_attention");
+    of_global.relative = relative_tables("global_qkv_attention");
+  }
+
+  FeedForwardBlock feed_forward(const std::string& prefix) const {
+    const std::int64_t hidden = config_.hidden_size, inner = config_.intermediate_size;
+    const std::string name = layers_ + prefix + "feed_forward_layer_" + index_;
+    FeedForwardBlock made;
+    made.inner = single(add_dense(parameters_, name + "/dense_layers/layer_0", hidden, inner, kernel_));
+    made.outer = single(add_dense(parameters_, name + "/dense_layers/layer_1", inner, hidden, kernel_));
+    made.activation = ops::activation_from_name(config_.hidden_act);
+    made.residual = {norm_at(), add_layer_norm(parameters_, name + "/layer_norm", hidden)};
+    return made;
+  }
+
+ private:
   using KeyAndValue = std::array<Dense::Part, 2>;
-  const auto key_and_value = [&](const std::string& type) -> KeyAndValue {
+
+  NormPlacement norm_at() const {
+    return config_.use_pre_activation_order ? NormPlacement::before : NormPlacement::after;
+  }
+  Dense::Part projection(const std::string& name) const {  // [H, A]
+    return add_dense(parameters_, fused_ + name + "_projection/linear", config_.hidden_size, config_.attention_size(),
+                     kernel_);
+  }
+  KeyAndValue key_and_value(const std::string& type) const {
     return {projection(type + "_key"), projection(type + "_value")};
-  };
-  const bool share_kv = config.share_kv_projections || share_qkv_;
-  const Dense::Part long_query = projection("long_query");
-  const Dense::Part global_query = share_qkv_ ? long_query : projection("global_query");
-  const KeyAndValue l2l = key_and_value("l2l");
-  const KeyAndValue l2g = share_kv ? l2l : key_and_value("l2g");
-  const KeyAndValue g2g = share_qkv_ ? l2l : key_and_value("g2g");
-  const KeyAndValue g2l = share_kv ? g2g : key_and_value("g2l");
-  const auto distinct = [](const Dense::Part& query, const KeyAndValue& own, const KeyAndValue& other) {
+  }
+  Dense output(const char* name) const {  // [A, H]
+    return single(add_dense(parameters_, fused_ + name, config_.attention_size(), config_.hidden_size, kernel_));
+  }
+  // The projections of one side's tokens: its query, key and value, and those that the other side reads, if different.
+  static std::vector<Dense::Part> distinct(const Dense::Part& query, const KeyAndValue& own, const KeyAndValue& other) {
     std::vector<Dense::Part> parts = {query, own[0], own[1]};
     if (other[0].kernel != own[0].kernel) parts.insert(parts.end(), other.begin(), other.end());
     return parts;
-  };
-  of_long.attention.projections = distinct(long_query, l2l, g2l);
-  of_global.attention.projections = distinct(global_query, g2g, l2g);
-
-  const auto output = [&](const char* name) {
-    return single(add_dense(parameters, fused + name, attention_size, hidden, kernel));
-  };
-  of_long.attention.output = output("long_output_projection");
-  of_global.attention.output =
-      config.share_att_output_projection ? of_long.attention.output : output("global_output_projection");
-
-  if (const std::int64_t labels = config.relative_labels(); labels > 0) {
-    const auto tables = [&](const std::string& name) {
-      return RelativeParameters{
-          &parameters.add(fused + name + "/relative_emb_table",
-                          {labels, config.num_attention_heads, config.head_size()}, truncated_normal(kRelativeStddev)),
-          &parameters.add(fused + name + "/relative_bias_table", {labels, config.num_attention_heads}, kZeros)};
-    };
-    of_long.attention.relative = tables("long_qkv_attention/qkv_relative_attention");
-    of_global.attention.relative = tables("global_qkv_attention");
+  }
+  RelativeParameters relative_tables(const std::string& name) const {  // [R, N, D], [R, N]
+    const std::int64_t labels = config_.relative_labels(), heads = config_.num_attention_heads;
+    return {&parameters_.add(fused_ + name + "/relative_emb_table", {labels, heads, config_.head_size()},
+                             truncated_normal(kRelativeStddev)),
+            &parameters_.add(fused_ + name + "/relative_bias_table", {labels, heads}, kZeros)};
   }
 
-  const auto feed_forward = [&](const std::string& prefix) {
-    const std::string name = layers + prefix + "feed_forward_layer_" + std::to_string(index);
-    FeedForwardBlock made;
-    made.inner = single(add_dense(parameters, name + "/dense_layers/layer_0", hidden, inner, kernel));
-    made.outer = single(add_dense(parameters, name + "/dense_layers/layer_1", inner, hidden, kernel));
-    made.activation = ops::activation_from_name(config.hidden_act);
-    made.residual = {norm_at, add_layer_norm(parameters, name + "/layer_norm", hidden)};
-    return made;
-  };
-  of_long.feed_forward = feed_forward(config.share_feed_forward_params ? "" : "long_");
-  of_global.feed_forward = config.share_feed_forward_params ? of_long.feed_forward : feed_forward("global_");
+  const EtcConfig& config_;
+  ParameterSet& parameters_;
+  const std::string layers_ = kModel + "global_local_transformer_layers/";
+  const std::string index_, block_, fused_;
+  const Initializer kernel_;
+};
+
+}  // namespace
+
+EtcLayer::EtcLayer(const EtcConfig& config, std::int64_t index, ParameterSet& parameters)
+    : index_(index), share_qkv_(config.share_qkv_projections) {
+  const LayerBuilder layer(config, index, parameters);
+  Side &of_long = sides_[0], &of_global = sides_[1];
+  of_long.attention_residual = layer.attention_residual("layer_norm_0");
+  of_global.attention_residual = layer.attention_residual("layer_norm_1");
+  layer.add_projections(of_long.attention, of_global.attention);
+  layer.add_outputs(of_long.attention, of_global.attention);
+  layer.add_relative_tables(of_long.attention, of_global.attention);
+  of_long.feed_forward = layer.feed_forward(config.share_feed_forward_params ? "" : "long_");
+  of_global.feed_forward = config.share_feed_forward_params ? of_long.feed_forward : layer.feed_forward("global_");
 }
 
 std::vector<Dense> EtcLayer::dense_layers() const {

@@ -1,13 +1,13 @@
 #include "etc_core/nn/positions.h"
 
 #include <numeric>
-#include <utility>
 
 #include "etc_core/autograd/functions.h"
 #include "etc_core/autograd/position_bias.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/large_blocks.h"
 #include "etc_core/base/log.h"
+#include "etc_core/nn/blocks/forward_context.h"
 #include "etc_core/nn/position_tables.h"
 #include "etc_core/nn/projected_positions.h"
 #include "sparse/labels/distance_maps.h"

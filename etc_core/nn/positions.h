@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "etc_core/autograd/attention.h"
-#include "etc_core/nn/blocks/forward_context.h"
 #include "etc_core/nn/fixed_table.h"
+#include "etc_core/nn/parameters.h"
 
 namespace etc {
 

@@ -1,7 +1,6 @@
 #include "etc_core/nn/segment_memory.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"

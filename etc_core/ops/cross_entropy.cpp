@@ -1,8 +1,8 @@
 #include "etc_core/ops/cross_entropy.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/offsets.h"
 #include "etc_core/base/profiler.h"
-#include "etc_core/ops/offsets.h"
 
 namespace etc::ops {
 

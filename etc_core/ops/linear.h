@@ -12,7 +12,7 @@
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 #include "etc_core/base/kernel_slot.h"
-#include "etc_core/ops/activation.h"
+#include "etc_core/ops/activation_kind.h"
 
 namespace etc::ops {
 

@@ -1,9 +1,9 @@
 #include "etc_core/ops/segments.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/offsets.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
-#include "etc_core/ops/offsets.h"
 
 namespace etc::ops {
 

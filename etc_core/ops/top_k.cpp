@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/offsets.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
-#include "etc_core/ops/offsets.h"
 
 namespace etc::ops {
 

@@ -6,6 +6,7 @@
 
 #include "etc_core/base/device_memory.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/json.h"  // suggestion
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
@@ -51,7 +52,7 @@ void add_blocks(const ParamRef& parameter, const NumberRange& part, ops::UpdateB
 }
 
 std::size_t blocks_in(std::int64_t numbers) {
-  return static_cast<std::size_t>((numbers + ops::kBlockSize - 1) / ops::kBlockSize);
+  return static_cast<std::size_t>(ceil_div(numbers, ops::kBlockSize));
 }
 
 // Gathers the values of all processes' blocks, in the order of the blocks.
@@ -160,34 +161,44 @@ Optimizer::Rates Optimizer::rates(double learning_rate) const {
   return {learning_rate * factor, options_.weight_decay / factor};  // their product: λ·lr
 }
 
+// What one step updates.
+struct Optimizer::Work {
+  std::vector<ops::UpdateBlock> blocks;  // that this process updates
+  std::vector<std::size_t> owner_of;     // the parameter each of them belongs to
+  std::vector<std::size_t> first_of{0};  // where a parameter begins among the blocks of all processes; then the end
+};
+
+Optimizer::Work Optimizer::collect(std::span<const ParamRef> parameters, const Rates& rates) {
+  Work work;
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ParamRef& parameter = parameters[i];
+    if (!names.insert(parameter.name).second) fail("optimizer", "{} is given twice", parameter.name);
+    std::size_t count = 0;
+    if (parameter.g != nullptr) {
+      const Moments& moments = moments_of(parameter, i);
+      ops::UpdateBlock whole;
+      whole.m = moments.m.data();
+      whole.v = moments.v.data();
+      whole.decay = decays(parameter.name) ? static_cast<float>(rates.decay) : 0.0f;
+      whole.rate = static_cast<float>(rates.rate);
+      whole.adapted = adapts(parameter.name);
+      add_blocks(parameter, moments.part, whole, work.blocks);
+      count = blocks_in(parameter.size);
+    }
+    work.owner_of.resize(work.blocks.size(), i);
+    work.first_of.push_back(work.first_of.back() + count);
+  }
+  return work;
+}
+
 std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double learning_rate, double gradient_scale) {
   double elements = 0;
   for (const ParamRef& parameter : parameters) elements += static_cast<double>(parameter.size);
   const profiler::Scope profiled("optimizer", {0, 28.0 * elements});  // reads w, g, m, v; writes w, m, v
-  std::vector<ops::UpdateBlock> blocks;                               // that this process updates
-  std::vector<std::size_t> owner_of;                                  // the parameter each of them belongs to
-  std::vector<std::size_t> first_of{0};                               // where a parameter begins among all blocks
-  std::set<std::string_view> names;
   ++updates_;
-  const auto [rate, decay, alone] = rates(learning_rate);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const ParamRef& parameter = parameters[i];
-    if (!names.insert(parameter.name).second) fail("optimizer", "{} is given twice", parameter.name);
-    ops::UpdateBlock whole;
-    std::size_t count = 0;
-    if (parameter.g != nullptr) {
-      const Moments& moments = moments_of(parameter, i);
-      whole.m = moments.m.data();
-      whole.v = moments.v.data();
-      whole.decay = decays(parameter.name) ? static_cast<float>(decay) : 0.0f;
-      whole.rate = static_cast<float>(rate);
-      whole.adapted = adapts(parameter.name);
-      add_blocks(parameter, moments.part, whole, blocks);
-      count = blocks_in(parameter.size);
-    }
-    owner_of.resize(blocks.size(), i);
-    first_of.push_back(first_of.back() + count);
-  }
+  const Rates rates = this->rates(learning_rate);
+  const auto [blocks, owner_of, first_of] = collect(parameters, rates);
   const ops::UpdateConstants constants{static_cast<float>(options_.beta_1),     static_cast<float>(options_.beta_2),
                                        static_cast<float>(1 - options_.beta_1), static_cast<float>(1 - options_.beta_2),
                                        static_cast<float>(options_.epsilon),    static_cast<float>(gradient_scale)};
@@ -197,9 +208,9 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   const std::vector<ops::UpdateNorms> norms =
       of_all_blocks(parameters, ops::update_moments(device, constants, blocks), division_);
 
-  for (std::size_t n = 0; n < blocks.size() && alone > 0; ++n) {
+  for (std::size_t n = 0; n < blocks.size() && rates.alone > 0; ++n) {
     if (!decays(parameters[owner_of[n]].name)) continue;
-    ops::scale(device, static_cast<float>(1 - alone), blocks[n].w, blocks[n].count);
+    ops::scale(device, static_cast<float>(1 - rates.alone), blocks[n].w, blocks[n].count);
   }
 
   // Pass 2: one ratio per adapted parameter.

@@ -116,6 +116,9 @@ class Optimizer {
   };
   Rates rates(double learning_rate) const;
 
+  struct Work;
+  Work collect(std::span<const ParamRef> parameters, const Rates& rates);
+
   OptimizerOptions options_;
   const Division* division_;
   std::int64_t updates_ = 0;

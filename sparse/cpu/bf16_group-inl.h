@@ -356,11 +356,11 @@ HWY_INLINE void forward_steps(const HeadContext& head, const TypeScores* scores,
   const bool weaves = head.bf16->weaves && head.stride == kWovenSize;
   bool more = walk.next(now->block), first = true;
   // The vector work of a group prefetches scores from its second step on.
-  if (more) scores_ahead(scores[now->block.set], now->block).ask(now->block.keys);
+  if (more) scores_ahead(scores[now->block.set], now->block).prefetch(now->block.keys);
   if (more) begin_dots_of(head, *now, scores[now->block.set], scratch);
   if (more) end_dots_of(head, *now, scores[now->block.set], scratch);
   while (more) {
-    ahead.ask(share);
+    ahead.prefetch(share);
     // Of the step before, whose logits and key block are no longer needed.
     const StepPairs weights = pairs_of(head, *other);
     const KeyBlock values = other->block;

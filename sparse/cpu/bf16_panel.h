@@ -1,7 +1,6 @@
 // Memory of a task's bf16 operands (bf16_tiles.h describes their layout).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "etc_core/base/arena.h"

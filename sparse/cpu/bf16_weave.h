@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "sparse/visible_tiles.h"
+#include "sparse/tile_run.h"
 
 // GCC's intrinsics are inline assembly, which functions compiled for other processors may contain: they run only where
 // Bf16Tiles::weaves says so. Other compilers call the products one after the other.

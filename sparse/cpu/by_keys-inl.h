@@ -213,7 +213,7 @@ class ByKeys::ForwardSink {
       : layout_(division.slot(task.example)), places_(division, task, slots) {}
 
   // There are few queries, which are already in the cache.
-  void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
+  void prefetch_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
 
   void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) {
     const FloatTag d;

@@ -163,7 +163,7 @@ class ByQueries::ForwardSink {
 
   // Prefetches the rows that this group will write and the next one will read, during this group's arithmetic. Rows of
   // one head are far apart, and no hardware prefetcher follows them.
-  void ask_ahead(const QueryGroup& group, const TaskScratch& scratch, RowsAhead& ahead) const {
+  void prefetch_ahead(const QueryGroup& group, const TaskScratch& scratch, RowsAhead& ahead) const {
     const HeadColumns columns = scratch.head.columns();
     const std::int64_t next = group.row + kGroup, left = s_.query_row + s_.end_query - next;
     if (!streams_) ahead.add_written(args_.out, columns, group.row, group.queries);

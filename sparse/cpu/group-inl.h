@@ -97,7 +97,7 @@ HWY_NOINLINE inline void forward_group(const HeadContext& head, const TypeScores
   const FloatVec none = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
   for (int v = 0; v < kGroupVectors; ++v) softmax.max[v] = none;
   // All at once: in fp32 a group takes far longer than fetching these few rows.
-  ahead.ask(ahead.rows());
+  ahead.prefetch(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
   if (!all_read) make_table(head, scratch.q_lanes, scratch.terms, span);
 
@@ -160,7 +160,7 @@ HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, c
   block.panel->require(block.row + block.keys);
   if (head.bf16 != nullptr) require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
   if (head.bf16 == nullptr && scores.mode == ScoreGradientMode::inner)
-    columns_ahead(scores.gradient, block).ask(block.keys);
+    columns_ahead(scores.gradient, block).prefetch(block.keys);
   if (!carries(scores)) query_dots(head, block, /*scored=*/false, scratch, scratch.p);
   value_dots(head, block, carries(scores) ? columns_ahead(scores.running, block) : ColumnsAhead{}, scratch, scratch.ds);
 }
@@ -223,7 +223,7 @@ HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGrad
   }
   const std::int64_t share = ceil_div(ahead.rows(), count);  // prefetched per block
   for (std::int64_t n = 0; n < count; ++n) {
-    ahead.ask(share);
+    ahead.prefetch(share);
     if (bf16 && n > 0) multiply_gradients(head, blocks[n - 1], scratch.bf16);
     if (!overlap) {
       begin(n);

@@ -1,14 +1,13 @@
 // One head of a call's rows, which are fp32 or bf16: its address, and fp32 copies of it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include "etc_core/base/bf16.h"
 #include "etc_core/base/integers.h"
 #include "sparse/attention_types.h"
-#include "sparse/visible_tiles.h"
+#include "sparse/tile_run.h"
 
 namespace etc::sparse {
 

@@ -158,7 +158,7 @@ class ColumnLogits {
   }
 
   // Prefetches C, which is contiguous across key blocks.
-  HWY_INLINE void ask_ahead(std::int64_t j) const {
+  HWY_INLINE void prefetch_ahead(std::int64_t j) const {
     if (asks_) hwy::Prefetch(running_ + (j + kScoresAhead<Element>)*kGroup);
   }
 
@@ -223,7 +223,7 @@ HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& blo
                                     const Term& term, const LogitPlaces& places) {
   ColumnLogits<kMode, Element, Term> columns(head, block, scores, term, places.s, places.max);
   for (std::int64_t j = 0; j < block.keys; ++j) {
-    columns.ask_ahead(j);
+    columns.prefetch_ahead(j);
     for (int v = 0; v < kGroupVectors; ++v) {
       hn::StoreU(columns.at(j, v), FloatTag(), places.s + j * kGroup + v * kLanes);
     }

@@ -208,7 +208,7 @@ HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, co
     return dot_products(scratch.q_lanes, {block.panel->k(block.row + first), head.stride, keys, ahead}, head.head_size,
                         s);
   }
-  ahead.ask(keys);
+  ahead.prefetch(keys);
   joined_dots(head, scratch, block.from(first), keys, s);
 }
 

@@ -16,7 +16,6 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 

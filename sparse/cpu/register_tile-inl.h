@@ -105,7 +105,7 @@ struct KeyRowsOperand {
 // s[j][i] = sum_d x[d][i] * y[j][d].   x [D, kGroup], y [keys, stride], s [keys, kGroup]
 HWY_INLINE void dot_products(const float* x, KeyRowsOperand y, std::int64_t head_size, float* s) {
   for (std::int64_t j = 0; j < y.count; j += kTileRows) {
-    y.ahead.ask(kTileRows);
+    y.ahead.prefetch(kTileRows);
     register_tile<kTileRows, kGroupVectors, Sum::fresh>({y.data + j * y.stride, y.stride, 1}, {x, kGroup},
                                                         {s + j * kGroup, kGroup}, head_size);
   }

@@ -31,8 +31,8 @@ RowBytes bytes_of(const AnyRows& rows, const HeadColumns& columns, std::int64_t 
   return {reinterpret_cast<const char*>(place.bf16), rows.stride * kNumber, columns.size * kNumber};
 }
 
-// Prefetches rows [begin, end) of one head, for reading. Always inline: GCC removes
-// calls of a function that only prefetches, because it regards the function as having no effect.
+// Prefetches rows [begin, end) of one head, for reading. Always inline: GCC removes calls of a function that only
+// prefetches, because it regards the function as having no effect.
 __attribute__((always_inline)) inline void prefetch_rows(const Rows& rows, const HeadColumns& columns,
                                                          std::int64_t begin, std::int64_t end) {
   RowBytes of = bytes_of(rows, columns, begin);
@@ -40,6 +40,7 @@ __attribute__((always_inline)) inline void prefetch_rows(const Rows& rows, const
     for (std::int64_t at = 0; at < of.size; at += kLineBytes) __builtin_prefetch(of.first + at, 0, 2);
   }
 }
+
 // Whether rows are written with non-temporal stores: there are so many rows that none would still be in the cache when
 // they are read, and heads begin and end at cache line boundaries. Such lines need neither be read before they are
 // written nor be prefetched.
@@ -56,7 +57,7 @@ struct ColumnsAhead {
   const char* next = nullptr;
   std::int64_t bytes = 0;  // of a column; 0: nothing to prefetch
 
-  __attribute__((always_inline)) void ask(std::int64_t columns) {
+  __attribute__((always_inline)) void prefetch(std::int64_t columns) {
     const char* const end = next + columns * bytes;
     for (; next < end; next += kLineBytes) __builtin_prefetch(next, 1, 2);
   }
@@ -65,7 +66,7 @@ struct ColumnsAhead {
 // Ranges of rows that remain to be prefetched. Ranges that do not fit are dropped, since prefetching is optional.
 class RowsAhead {
  public:
-  void clear() { stretches_ = at_ = 0, rows_ = 0; }
+  void clear() { count_ = at_ = 0, rows_ = 0; }
   std::int64_t rows() const { return rows_; }
 
   // Adds `count` rows of one head from `first` on, for reading or for writing.
@@ -77,9 +78,9 @@ class RowsAhead {
   }
 
   // Prefetches the next `count` rows.
-  void ask(std::int64_t count) {
-    for (; count > 0 && at_ < stretches_; --count, --rows_) {
-      Stretch& s = stretch_[at_];
+  void prefetch(std::int64_t count) {
+    for (; count > 0 && at_ < count_; --count, --rows_) {
+      Range& s = ranges_[at_];
       for (std::int64_t at = 0; at < s.of.size; at += kLineBytes) {
         // The hint must be a constant, hence two calls.
         if (s.write) {
@@ -94,21 +95,21 @@ class RowsAhead {
   }
 
  private:
-  struct Stretch {
+  struct Range {
     RowBytes of;
     std::int64_t count;
     bool write;
   };
-  void add(const Stretch& stretch) {
-    if (stretch.count <= 0 || stretches_ == kMost) return;
-    stretch_[stretches_++] = stretch;
-    rows_ += stretch.count;
+  void add(const Range& range) {
+    if (range.count <= 0 || count_ == kMost) return;
+    ranges_[count_++] = range;
+    rows_ += range.count;
   }
 
   static constexpr unsigned kMost = 8;
 
-  Stretch stretch_[kMost];
-  unsigned stretches_ = 0, at_ = 0;
+  Range ranges_[kMost];
+  unsigned count_ = 0, at_ = 0;
   std::int64_t rows_ = 0;
 };
 

@@ -30,8 +30,8 @@ HWY_INLINE bool carries(const TypeScoreGradients& scores) {
 
 // Prefetches C and dC of a key block.
 HWY_INLINE void ask_scores(const KeyBlock& block, const TypeScoreGradients& scores) {
-  if (scores.mode == ScoreGradientMode::inner) columns_ahead(scores.gradient, block).ask(block.keys);
-  if (carries(scores)) columns_ahead(scores.running, block).ask(block.keys);
+  if (scores.mode == ScoreGradientMode::inner) columns_ahead(scores.gradient, block).prefetch(block.keys);
+  if (carries(scores)) columns_ahead(scores.running, block).prefetch(block.keys);
 }
 
 // In bf16, whose products are too short to prefetch a key block's C and dC meanwhile, the vector work prefetches them
@@ -44,7 +44,7 @@ class ScoresAhead {
         gradient_(head.bf16 != nullptr ? gradient : nullptr),
         first_((block.column + kScoresAhead<float>)*kGroup) {}
 
-  HWY_INLINE void ask(std::int64_t j) const {
+  HWY_INLINE void prefetch(std::int64_t j) const {
     if (running_ != nullptr) hwy::Prefetch(running_ + first_ + j * kGroup);
     if (gradient_ != nullptr) hwy::Prefetch(gradient_ + first_ + j * kGroup);
   }
@@ -69,7 +69,7 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
   with_any_term(
       scratch.terms, block, !carried, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         for (std::int64_t j = 0; j < keys; ++j) {
-          ahead.ask(j);
+          ahead.prefetch(j);
           for (int v = 0; v < kGroupVectors; ++v) {
             const std::int64_t at = j * kGroup + v * kLanes;
             const FloatVec logit =
@@ -100,7 +100,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
   const std::int64_t keys = block.keys;
   const ScoresAhead ahead(head, block, nullptr, mode == ScoreGradientMode::inner ? scores.gradient : nullptr);
   for (std::int64_t j = 0; j < keys; ++j) {
-    ahead.ask(j);
+    ahead.prefetch(j);
     for (int v = 0; v < kGroupVectors; ++v) {
       const std::int64_t at = j * kGroup + v * kLanes;
       const FloatVec probability = hn::LoadU(d, scratch.p + at);
@@ -160,7 +160,7 @@ HWY_INLINE void carried_gradients_of_block(const HeadContext& head, const KeyBlo
   float *const p = scratch.p, *const ds = scratch.ds;
   const ScoresAhead ahead(head, block, scores.running, kMode == ScoreGradientMode::inner ? scores.gradient : nullptr);
   for (std::int64_t j = 0; j < block.keys; ++j) {
-    ahead.ask(j);
+    ahead.prefetch(j);
     for (int v = 0; v < kGroupVectors; ++v) {
       const std::int64_t at = j * kGroup + v * kLanes;
       const FloatVec logit = score_value(hn::LoadU(IntTag(), running + at));

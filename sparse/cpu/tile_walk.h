@@ -7,11 +7,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/random.h"
 #include "sparse/attention.h"
@@ -81,7 +78,7 @@ class KeyPanel {
     keys_ = range.end - range.begin;
     dropout_base_ = range.dropout_base;
     shift_ = range.shift;
-    copied_ = asked_ = filled_ = multiplied_ = finished_ = 0;
+    copied_ = prefetched_ = filled_ = multiplied_ = finished_ = 0;
     std::fill_n(bf16_.touched, bf16_.tiles, std::uint8_t{0});
   }
 
@@ -98,13 +95,13 @@ class KeyPanel {
       std::fill_n(dv_ + from * stride_, (end - from) * stride_, 0.0f);
     }
     // Prefetch the rows that the next groups need.
-    const std::int64_t ask = std::min(end + kAhead, keys_);
-    if (ask <= asked_) return;
-    asked_ = std::max(asked_, end);
+    const std::int64_t ahead = std::min(end + kAhead, keys_);
+    if (ahead <= prefetched_) return;
+    prefetched_ = std::max(prefetched_, end);
     const HeadColumns columns{head_, head_size_};
-    prefetch_rows(k_rows_, columns, first_row_ + asked_, first_row_ + ask);
-    prefetch_rows(v_rows_, columns, first_row_ + asked_, first_row_ + ask);
-    asked_ = ask;
+    prefetch_rows(k_rows_, columns, first_row_ + prefetched_, first_row_ + ahead);
+    prefetch_rows(v_rows_, columns, first_row_ + prefetched_, first_row_ + ahead);
+    prefetched_ = ahead;
   }
 
   // A row of the inputs for this head; not given beyond the last key.
@@ -177,7 +174,7 @@ class KeyPanel {
   int set_ = 0;
   std::int64_t head_ = 0, head_size_ = 0, stride_ = 0, first_row_ = 0;
   std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0, shift_ = 0;
-  std::int64_t copied_ = 0, asked_ = 0, filled_ = 0, multiplied_ = 0, finished_ = 0;
+  std::int64_t copied_ = 0, prefetched_ = 0, filled_ = 0, multiplied_ = 0, finished_ = 0;
 };
 
 // A part of one run, at most `max_keys` keys: what the inner loops process.

@@ -10,7 +10,7 @@
 // A division (ByQueries, ByKeys) provides
 //   Division(inputs, pass)       list(), sizes(), task(number)
 //   ForwardSink(args, division, task, slots)
-//     ask_ahead(group, scratch, ahead)                    rows to prefetch meanwhile
+//     prefetch_ahead(group, scratch, ahead)               rows to prefetch meanwhile
 //     take(group, seen, scratch, softmax)                 a group's softmax, not yet divided by its sum
 //   BackwardSink(args, division, task, slots)
 //     begin_group(group, scratch, ahead)                  rows to prefetch meanwhile
@@ -110,8 +110,7 @@ HWY_INLINE void for_each_group(const Task& task, const Body& body) {
 }
 
 // The end of a softmax, for the queries of vector v: factor for out = factor · accumulated, and lse = max ln2 +
-// log(sum).
-// Rows without a visible key get 0 and -inf.   factor, lse [kGroup]
+// log(sum). Rows without a visible key get 0 and -inf.   factor, lse [kGroup]
 HWY_INLINE void end_softmax(FloatVec max, FloatVec sum, float kept_scale, int v, float* factor, float* lse) {
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -154,7 +153,7 @@ HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, Tas
   RowsAhead ahead;
   for_each_group(task, [&](const QueryGroup& group) HWY_ATTR {
     ahead.clear();
-    sink.ask_ahead(group, scratch, ahead);
+    sink.prefetch_ahead(group, scratch, ahead);
     const std::int64_t count = collect_group_blocks(in, task, group, kForwardKeys, scratch);
     GroupSoftmax softmax;
     if (count > 0) {

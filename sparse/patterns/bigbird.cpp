@@ -85,21 +85,16 @@ void warn_of_full_attention(const BigBirdPattern& pattern, std::int64_t example,
       kBigBirdAttention.name, example, tokens, pattern.random_blocks, pattern.block_size);
 }
 
-}  // namespace
-
-void check_bigbird(const BigBirdPattern& pattern, bool carries_scores) {
+void check_pattern(const BigBirdPattern& pattern) {
   const char* const where = kBigBirdAttention.name;
   if (pattern.block_size < 1) fail(where, "bigbird_block_size: expected at least 1, got {}", pattern.block_size);
   if (pattern.random_blocks < 0) {
     fail(where, "bigbird_random_blocks: expected at least 0, got {}", pattern.random_blocks);
   }
   if (pattern.heads < 1) fail(where, "heads with blocks of their own: expected at least 1, got {}", pattern.heads);
-  if (pattern.per_layer && carries_scores) {
-    fail(where,
-         "bigbird_per_layer: expected false with residual attention, got true: scores are carried from layer to layer "
-         "pair by pair, so all layers must have the same random blocks");
-  }
 }
+
+}  // namespace
 
 std::vector<std::int64_t> random_key_blocks(const BigBirdPattern& pattern, const BigBirdRow& row) {
   std::vector<std::int64_t> chosen;
@@ -119,7 +114,7 @@ std::vector<std::int64_t> random_key_blocks(const BigBirdPattern& pattern, const
 AttentionTiles build_bigbird_tiles(const BigBirdPattern& pattern, const BigBirdBatch& batch) {
   const profiler::Scope profiled("build_tiles", {});
   const AttentionOperator& op = kBigBirdAttention;
-  check_bigbird(pattern, /*carries_scores=*/false);
+  check_pattern(pattern);
   check_relative_labels(op.name, batch.examples, 0);
   const std::vector<std::int64_t> offsets = checked_offsets(op.name, "offsets", batch.offsets, batch.examples);
   std::vector<std::int64_t> first_rows(1, 0);  // of each example, in `rows`

@@ -31,10 +31,6 @@ struct BigBirdPattern {
   std::uint64_t seed = 0;
 };
 
-// Throws Error naming the configuration key when sizes are invalid, or when per_layer is combined with running scores,
-// which require the same pairs in all layers.
-void check_bigbird(const BigBirdPattern& pattern, bool carries_scores);
-
 // Query block `row` of an example of `blocks` blocks, as one head of one layer sees it.
 struct BigBirdRow {
   std::int64_t blocks = 0, row = 0, head = 0, layer = 0;
@@ -55,7 +51,7 @@ struct BigBirdBatch {
 
 // The tiles of kBigBirdAttention. Every query has one softmax over the union of its blocks. The last block of an
 // example may be short. Examples of fewer than 5 + r blocks use full attention; the log reports this once.
-// Throws Error as build_self_tiles and check_bigbird do.
+// Throws Error as build_self_tiles does, and for block_size, heads < 1 or random_blocks < 0.
 // Source: "Big Bird" (Zaheer et al. 2020), section 2; its published program for the choice of blocks.
 AttentionTiles build_bigbird_tiles(const BigBirdPattern& pattern, const BigBirdBatch& batch);
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/attention_analysis.h"
 #include "sparse/etc_attention.h"
 #include "tasks/analyze/document_source.h"
+#include "tasks/analyze/results.h"
 #include "tasks/train/model.h"
 
 namespace etc::analyze {
@@ -80,11 +82,10 @@ DocumentAttention attention_of(Encoder& encoder, Tape& tape, const EncoderInput&
   settings.top = document.top;
   settings.divergences = settings.label_mass = settings.distance_mass = false;
   AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
-    const std::string name = of.op->name;
     const bool global = of.op == &sparse::kGlobalAttention;
     const bool etc = global || of.op == &sparse::kLongAttention;
     if (std::find(layers.begin(), layers.end(), of.layer) == layers.end()) return;
-    document.layers.push_back({name.substr(0, name.find('_')), of.layer, of.queries, {global, etc && !global}, of.top});
+    document.layers.push_back({short_name(*of.op), of.layer, of.queries, {global, etc && !global}, of.top});
   });
   ForwardOptions options;
   options.attention_watch = std::ref(analysis);

@@ -9,7 +9,7 @@
 
 #include "data/text/tokenizer.h"
 #include "etc_core/nn/encoder.h"
-#include "tasks/analyze/model_analysis.h"
+#include "sparse/attention_statistics.h"
 
 namespace etc::analyze {
 

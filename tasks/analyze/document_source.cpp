@@ -29,7 +29,7 @@ std::shared_ptr<const data::Tokenizer> vocabulary_of(const FedEncoder& fed, cons
     fail_usage(kDocumentSource, "--document: {} keeps no vocabulary: give that of the data with --vocab",
                folder.string());
   }
-  return Vocabulary(path, fed.reader()->info().vocab_sha256).tokenizer;
+  return Vocabulary(path, DataIdentity::of(fed.reader()->info())).tokenizer;
 }
 
 DocumentSource prepared_example(const fs::path& folder, const DocumentRequest& request) {

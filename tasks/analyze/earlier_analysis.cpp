@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <string>
 #include <string_view>
 
 #include "etc_core/base/error.h"

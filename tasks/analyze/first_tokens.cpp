@@ -4,6 +4,7 @@
 
 #include "etc_core/nn/attention_analysis.h"
 #include "sparse/etc_attention.h"
+#include "tasks/analyze/results.h"
 
 namespace etc::analyze {
 
@@ -51,8 +52,7 @@ FirstTokens first_tokens_of(Encoder& encoder, Tape& tape, const EncoderInput& in
   options.attention_watch = [&](const WatchedAttention& watched) {
     const sparse::AttentionOperator* const op = watched.inputs.tiles->op;
     if (watched.layer != 0 || op == &sparse::kGlobalAttention) return;
-    const std::string name = op->name;
-    first.op = name.substr(0, name.find('_'));
+    first.op = short_name(*op);
     first.tokens = std::min(watched.inputs.q.rows, kFirstTokens);
     first.attention.assign(static_cast<std::size_t>(first.tokens * first.tokens), 0.0);
     for (std::int64_t begin = 0; begin < first.tokens; begin += kAtOnce) add_queries(watched, begin, first);

@@ -13,7 +13,6 @@
 #include "sparse/labels/relative_ids.h"
 #include "tasks/analyze/member_labels.h"
 #include "tasks/analyze/visible_keys.h"
-#include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
 #include "tasks/train/stop_signal.h"
 
@@ -94,8 +93,7 @@ class Collector {
   }
 
   OperatorResults& results_of(const LayerStatistics& of, bool global) {
-    std::string name = of.op->name;
-    name = name.substr(0, name.find('_'));
+    const std::string name = short_name(*of.op);
     for (OperatorResults& known : operators_) {
       if (known.name == name) return known;
     }
@@ -237,7 +235,7 @@ OpenedAnalysis open_analysis(const std::filesystem::path& folder, const Analysis
 }
 
 ModelAnalysis analyse(OpenedAnalysis opened) {
-  const StopSignal listening;
+  const StopSignal stop_signal;
   ModelAnalysis result = attention_results(opened);
   if (opened.request.gradients == 0) return result;
   const auto reader = opened.fed->reader();

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/base/json_fwd.h"
 #include "tasks/analyze/first_tokens.h"
 #include "tasks/analyze/gradient_norms.h"
 #include "tasks/analyze/query_groups.h"

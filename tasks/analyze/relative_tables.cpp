@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "etc_core/base/json.h"
+#include "etc_core/base/median.h"
 #include "sparse/labels/relative_ids.h"
+#include "tasks/analyze/results.h"
 
 namespace etc::analyze {
 
@@ -86,17 +88,13 @@ double RelativeTableValues::nearness() const {
     if (std::abs(d) > kFarFrom) far.push_back(mean(d));
   }
   if (far.empty() || !has(0)) return std::nan("");
-  std::sort(far.begin(), far.end());
-  const std::size_t middle = far.size() / 2;
-  const double median = far.size() % 2 == 1 ? far[middle] : (far[middle - 1] + far[middle]) / 2;
-  return mean(0) / median;
+  return mean(0) / median(far);
 }
 
 std::vector<RelativeTableValues> relative_tables_of(const WatchedAttention& watched, std::int64_t etc_max_distance) {
   const sparse::AttentionInputs& in = watched.inputs;
   const sparse::RelativeTable& from = in.relative;
-  std::string name = in.tiles->op->name;
-  name = name.substr(0, name.find('_'));
+  const std::string name = short_name(*in.tiles->op);
   std::vector<RelativeTableValues> tables;
   const auto add = [&](const char* part, const float* values, bool vectors, float factor = 1) {
     if (values == nullptr) return;

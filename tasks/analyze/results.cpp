@@ -77,15 +77,19 @@ const QuantityInfo& info_of(Quantity quantity) {
   return kInfo[static_cast<int>(quantity)];
 }
 
+std::string short_name(const sparse::AttentionOperator& op) {
+  const std::string name = op.name;
+  return name.substr(0, name.find('_'));
+}
+
 OperatorResults::OperatorResults(const LayerStatistics& first, std::int64_t layer_count, const ResultOptions& options)
-    : name(first.op->name),
+    : name(short_name(*first.op)),
       layers(layer_count),
       heads(first.heads),
       labels(options.label_mass ? first.labels : 0),
       reach(options.reach),
       groups(first.groups),
       jsd_distance_(options.jsd_distance) {
-  name = name.substr(0, name.find('_'));
   for (std::size_t t = 0; t < types.size(); ++t) {
     const std::string type = first.op->types[t].name;
     types[t] = type == "none" ? "" : type;

@@ -46,6 +46,9 @@ struct QuantityInfo {
 };
 const QuantityInfo& info_of(Quantity quantity);
 
+// The operator in files and pictures: "long" for long_attention.
+std::string short_name(const sparse::AttentionOperator& op);
+
 // The queries of one operator in a batch.
 struct BatchQueries {
   const std::vector<std::int64_t>& offsets;      // [B+1]

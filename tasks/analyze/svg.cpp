@@ -102,36 +102,40 @@ std::string series_colour(std::size_t n, std::size_t count) {
                      static_cast<int>(120 - 90 * t));
 }
 
-std::string drawn(const LinePlot& plot) {
-  constexpr double kLeft = 70, kPlotWidth = 420, kTop = 40, kBottom = 50, kKey = 42, kKeyRow = 16;
-  // High enough for the legend of many layers.
-  const double height = std::max(400.0, kTop + kKeyRow * static_cast<double>(plot.series.size() + 1));
-  double names = 100;
-  for (const Series& series : plot.series) names = std::max(names, width_of(series.name, 11));
-  const double width = std::max(kLeft + kPlotWidth + kKey + names, kLeft + width_of(plot.title, 14));
-  double least_x = HUGE_VAL, most_x = -HUGE_VAL, least_y = plot.from_zero ? 0 : HUGE_VAL, most_y = -HUGE_VAL;
+namespace {
+
+// Of a line plot, in pixels. The key lists the series to the right of the plot.
+constexpr double kPlotLeft = 70, kPlotWidth = 420, kPlotTop = 40, kPlotBottom = 50, kPlotKey = 42, kPlotKeyRow = 16;
+
+// The smallest and largest values of the points to be drawn.
+struct PlotRange {
+  double least_x = HUGE_VAL, most_x = -HUGE_VAL, least_y = HUGE_VAL, most_y = -HUGE_VAL;
+  bool empty() const { return !(most_y >= least_y); }
+};
+
+// A range without extent is widened, so that its only value lies inside.
+PlotRange range_of(const LinePlot& plot) {
+  PlotRange range;
+  if (plot.from_zero) range.least_y = 0;
   for (const Series& series : plot.series) {
     for (const auto& [x, y] : series.points) {
       if (std::isnan(y)) continue;
-      least_x = std::min(least_x, x);
-      most_x = std::max(most_x, x);
-      least_y = std::min(least_y, y);
-      most_y = std::max(most_y, y);
+      range.least_x = std::min(range.least_x, x);
+      range.most_x = std::max(range.most_x, x);
+      range.least_y = std::min(range.least_y, y);
+      range.most_y = std::max(range.most_y, y);
     }
   }
-  Svg svg(width, height);
-  svg.text(kLeft, 22, plot.title, Anchor::start, 14);
-  if (!(most_y >= least_y)) {
-    svg.text(width / 2, height / 2, "no values", Anchor::middle);
-    return svg.finish();
+  if (range.empty()) return range;
+  if (range.most_x == range.least_x) {  // one layer: in the middle
+    range.least_x -= 0.5;
+    range.most_x += 0.5;
   }
-  if (most_x == least_x) {  // one layer: in the middle
-    least_x -= 0.5;
-    most_x += 0.5;
-  }
-  if (most_y == least_y) most_y = least_y + 1;
-  const Axis x{least_x, most_x, kLeft, kLeft + kPlotWidth};
-  const Axis y{least_y, most_y + 0.05 * (most_y - least_y), height - kBottom, kTop};
+  if (range.most_y == range.least_y) range.most_y = range.least_y + 1;
+  return range;
+}
+
+void draw_axes(Svg& svg, const LinePlot& plot, const Axis& x, const Axis& y) {
   for (const double tick : y.ticks(6)) {
     svg.line({x.from, y.at(tick)}, {x.to, y.at(tick)}, "#dddddd");
     svg.text(x.from - 6, y.at(tick) + 4, tick_text(tick), Anchor::end);
@@ -142,26 +146,51 @@ std::string drawn(const LinePlot& plot) {
   }
   svg.line({x.from, y.from}, {x.to, y.from}, "#333333");
   svg.line({x.from, y.from}, {x.from, y.to}, "#333333");
-  svg.text((x.from + x.to) / 2, height - 12, plot.x_label, Anchor::middle);
+  svg.text((x.from + x.to) / 2, y.from + kPlotBottom - 12, plot.x_label, Anchor::middle);
   svg.vertical_text(18, (y.from + y.to) / 2, plot.y_label);
+}
+
+// Lines between neighbours; a point between two gaps becomes a small square.
+void draw_points(Svg& svg, const Points& points, const Axis& x, const Axis& y, const std::string& colour) {
+  Points connected;
+  const auto draw = [&] {
+    if (connected.size() == 1) svg.rectangle(connected[0].first - 2, connected[0].second - 2, 4, 4, colour);
+    if (connected.size() > 1) svg.polyline(connected, colour);
+    connected.clear();
+  };
+  for (const auto& [px, py] : points) {
+    if (std::isnan(py)) {
+      draw();
+    } else {
+      connected.emplace_back(x.at(px), y.at(py));
+    }
+  }
+  draw();
+}
+
+}  // namespace
+
+std::string drawn(const LinePlot& plot) {
+  // High enough for the key of many layers.
+  const double height = std::max(400.0, kPlotTop + kPlotKeyRow * static_cast<double>(plot.series.size() + 1));
+  double names = 100;
+  for (const Series& series : plot.series) names = std::max(names, width_of(series.name, 11));
+  const double width = std::max(kPlotLeft + kPlotWidth + kPlotKey + names, kPlotLeft + width_of(plot.title, 14));
+  Svg svg(width, height);
+  svg.text(kPlotLeft, 22, plot.title, Anchor::start, 14);
+  const PlotRange range = range_of(plot);
+  if (range.empty()) {
+    svg.text(width / 2, height / 2, "no values", Anchor::middle);
+    return svg.finish();
+  }
+  const Axis x{range.least_x, range.most_x, kPlotLeft, kPlotLeft + kPlotWidth};
+  const Axis y{range.least_y, range.most_y + 0.05 * (range.most_y - range.least_y), height - kPlotBottom, kPlotTop};
+  draw_axes(svg, plot, x, y);
   for (std::size_t n = 0; n < plot.series.size(); ++n) {
     const Series& series = plot.series[n];
     const std::string colour = series_colour(n, plot.series.size());
-    Points stretch;
-    const auto draw = [&] {
-      if (stretch.size() == 1) svg.rectangle(stretch[0].first - 2, stretch[0].second - 2, 4, 4, colour);
-      if (stretch.size() > 1) svg.polyline(stretch, colour);
-      stretch.clear();
-    };
-    for (const auto& [px, py] : series.points) {
-      if (std::isnan(py)) {
-        draw();
-      } else {
-        stretch.emplace_back(x.at(px), y.at(py));
-      }
-    }
-    draw();
-    const double row = kTop + 10 + kKeyRow * static_cast<double>(n);
+    draw_points(svg, series.points, x, y, colour);
+    const double row = kPlotTop + 10 + kPlotKeyRow * static_cast<double>(n);
     svg.line({x.to + 12, row}, {x.to + 30, row}, colour, 2);
     svg.text(x.to + 36, row + 4, series.name);
   }

@@ -190,9 +190,11 @@ void run_document(const AnalyzeOptions& options) {
   std::set<std::int64_t> shown;
   for (const auto& layer : document.layers) shown.insert(layer.layer);
   const std::string layers = fmt::format("{}", fmt::join(shown, ", "));
-  print("{} tokens, {} global tokens, {} keys of each query, layers {} of {}, {} bytes\noutput: {}\n",
-        document.long_tokens.size(), document.global_tokens.size(), document.top, layers, document.layers_of_model,
-        page.size(), options.output);
+  print_summary(
+      {options.output},
+      fmt::format("{} tokens, {} global tokens, {} keys of each query, layers {} of {}, {} bytes\noutput: {}\n",
+                  document.long_tokens.size(), document.global_tokens.size(), document.top, layers,
+                  document.layers_of_model, page.size(), options.output));
 }
 
 // The models, all checked before the first is analysed, with the memory that is expected when each one's turn comes.

@@ -7,7 +7,6 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
-#include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/command_paths.h"
@@ -167,7 +166,7 @@ void run_benchmark(const Command& command, const BenchmarkOptions& options) {
   sweep.memory_limit = take_memory_limit(options.memory_limit, sweep.device);
   sweep.compute = offered_types(options.compute, sweep.device);
   sweep.scores = chosen_types("fp32", options.scores, sweep.device).scores;
-  const StopSignal listening;
+  const StopSignal stop_signal;
   const InterruptionWatch watch([] { stop_if_told(processes(), "etc benchmark: stopped"); });  // between layers
   std::vector<SweepRow> rows = forecast_lengths(sweep);
   if (!options.forecast) {

@@ -4,10 +4,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <optional>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/output_target.h"
+#include "etc_core/base/silence.h"
+#include "tasks/output.h"
 #include "tasks/train/run_directory.h"
 
 namespace etc::cli {
@@ -169,6 +172,18 @@ void CommandPaths::check_pair(const Path& output, const Path& other, Role role_o
   if (other_is_read ? is_two_way(output.place) : keeps_nothing(output.place)) return;
   fail_usage(command_, "{} {} is the same file as {} {}: expected another file than the {}", output.option,
              output.path.string(), other.option, other.path.string(), other_is_read ? "input" : "other output");
+}
+
+void print_summary(const std::vector<fs::path>& written, const std::string& text) {
+  struct stat status {};
+  const bool known = ::fstat(STDOUT_FILENO, &status) == 0 && !keeps_nothing(place_of(status));
+  for (const fs::path& path : written) {
+    const auto place = place_of(path);
+    if (!known || !place || !same(*place, place_of(status))) continue;
+    if (!is_silent()) std::fputs(text.c_str(), stderr);
+    return;
+  }
+  write_standard_output(text);
 }
 
 }  // namespace etc::cli

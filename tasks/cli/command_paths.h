@@ -67,4 +67,8 @@ class CommandPaths {
   std::vector<Path> inputs_, outputs_;
 };
 
+// Prints what a command tells at its end: on standard output, or on standard error if one of the files it has written is
+// standard output itself (/dev/stdout).
+void print_summary(const std::vector<std::filesystem::path>& written, const std::string& text);
+
 }  // namespace etc::cli

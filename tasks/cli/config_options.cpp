@@ -1,12 +1,15 @@
 #include "tasks/cli/config_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "etc_core/base/error.h"
+#include "etc_core/nn/encoder_config.h"
 #include "tasks/registry.h"
+#include "tasks/train/run_config.h"
 
 namespace etc::cli {
 
@@ -28,10 +31,9 @@ std::string training_presets(const ConfigKey& key) {
   return text;
 }
 
-// The key's description and default; if kinds of encoders differ, one for each.
+// The key's description and default; if kinds of encoders differ, one for each, and the kinds that have it if not all do.
 std::string help_text(const ConfigKey& key) {
   std::string text = described(key.field) + default_text(key.field) + training_presets(key);
-  if (key.kinds.size() == 1) return fmt::format("{}; {} only", text, key.kinds.front().kind);
   for (const KeyOfKind& other : key.kinds) {
     const bool help = other.field.help != key.field.help;
     const std::string preset = default_text(other.field);
@@ -39,7 +41,8 @@ std::string help_text(const ConfigKey& key) {
       text += fmt::format("; {}:{}{}{}", other.kind, help ? " " : "", help ? other.field.help : "", preset);
     }
   }
-  return text;
+  if (key.kinds.empty() || key.kinds.size() == model_kinds().size()) return text;
+  return fmt::format("{}; {} only", text, fmt::join(key.kind_names(), ", "));
 }
 
 WordCount count_of(FieldKind kind) {

@@ -5,9 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "tasks/cli/command.h"
-#include "tasks/train/run_config.h"
+#include "tasks/train/config_keys.h"
 
 namespace etc::cli {
 

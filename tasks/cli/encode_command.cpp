@@ -22,7 +22,6 @@
 #include "tasks/cli/encode_text.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
-#include "tasks/output.h"
 #include "tasks/prepare/bytes.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/model_folder.h"
@@ -164,7 +163,7 @@ void write_examples(const EncodeOptions& options, std::int64_t batch,
   std::optional<StatesFile> file;
   if (processes().first()) file.emplace(options.output);
   Progress progress("encode", batch, "examples");
-  const StopSignal listening;
+  const StopSignal stop_signal;
   const std::int64_t size = processes().size();
   for (std::int64_t first = 0; first < batch; first += size) {
     stop_if_told(processes(), "etc encode: stopped before the end; no file was written");
@@ -287,7 +286,7 @@ void run_encode(const Command& command, const EncodeOptions& options) {
   }
   log_peak_memory(device);
   profile.finish();
-  if (options.output != "-") print("output: {}\n", options.output);
+  if (options.output != "-") print_summary({options.output}, fmt::format("output: {}\n", options.output));
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
   order.rank = processes().rank();
   order.ranks = processes().size();
   data::Loader loader(encoder.reader(), order);
-  const StopSignal listening;
+  const StopSignal stop_signal;
   Progress progress("encode", encoder.reader()->size(), "examples");
   std::int64_t done = 0;
   for (data::LoadedBatch batch; loader.next(batch);) {

@@ -8,7 +8,7 @@
 #include "data/dataset.h"
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
-#include "etc_core/nn/encoder.h"
+#include "etc_core/nn/encoder_config.h"
 
 namespace etc::cli {
 

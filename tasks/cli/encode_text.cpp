@@ -1,6 +1,5 @@
 #include "tasks/cli/encode_text.h"
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -270,7 +269,7 @@ std::string offsets_file(const EncodeTextOptions& options) {
 void encode_texts(const TextEncoder& encoder, const EncodeTextOptions& options) {
   if (options.states == "global" && !encoder.model().has_global_tokens())
     fail_usage(kWhere, "--states global: the model has no global tokens, expected long or mean");
-  const StopSignal listening;
+  const StopSignal stop_signal;
   if (!processes().first()) return TextWindows(encoder, options.states).help();
   const auto output = open_output(encoder, options);
   std::int64_t texts = 0, read = 0, cut = 0;

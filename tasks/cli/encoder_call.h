@@ -1,7 +1,6 @@
 // One call of a randomly initialised model on random tokens: measured and forecast by `etc benchmark`.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -73,7 +73,7 @@ Metrics evaluate_model(const EvalOptions& options) {
   const DatasetPass pass = agreed_pass({reader, files_text(options.data), "evaluate", micro_batch_tokens},
                                        model.parameters, model.task_section);
   const auto predictions = processes().first() ? model.task->start_predictions({options.output, {}, 0}) : nullptr;
-  const StopSignal listening;
+  const StopSignal stop_signal;
   Profile profile(options.profile);
   if (!predict_dataset(model, pass, predictions.get())) {
     throw Interrupted("etc eval: stopped before the end; no result");

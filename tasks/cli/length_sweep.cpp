@@ -17,7 +17,9 @@
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/log.h"
+#include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/nn/count_memory.h"
@@ -31,11 +33,6 @@ constexpr double kMegabyte = 1e6;
 constexpr std::int64_t kWarmUp = 512;                                         // long tokens
 constexpr std::int64_t kShortestSlice = 64;                                   // long tokens
 constexpr std::string_view kFirstColumns = "kind,long_tokens,global_tokens";  // common to all CSV files of a benchmark
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Forecast {
   ProcessMemory memory;
@@ -63,7 +60,7 @@ bool fits(const SweepOptions& options, const ProcessMemory& forecast) {
 // The longest input that fits, below `length`, which does not; by bisection over whole blocks.
 std::int64_t longest_that_fits(const SweepOptions& options, const EncoderConfig& model, ComputeType compute,
                                std::int64_t length) {
-  std::int64_t good = 0, bad = (length + options.tokens_per_global - 1) / options.tokens_per_global;  // blocks
+  std::int64_t good = 0, bad = ceil_div(length, options.tokens_per_global);  // blocks
   while (bad - good > 1) {
     const std::int64_t middle = (good + bad) / 2;
     const std::int64_t tokens = middle * options.tokens_per_global;
@@ -98,7 +95,7 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   row.compute = compute;
   row.length = length;
   // As in random_input(): an encoder that reads no structure has no global tokens.
-  row.globals = model->has_global_tokens() ? (length + options.tokens_per_global - 1) / options.tokens_per_global : 0;
+  row.globals = model->has_global_tokens() ? ceil_div(length, options.tokens_per_global) : 0;
   const SliceInput input{length, options.tokens_per_global};
   Forecast forecast = forecast_call(options, *model, compute, input);
   if (!fits(options, forecast.memory) && options.mode == CallMode::train && model->grad_checkpointing_period != 1) {

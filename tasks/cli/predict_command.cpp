@@ -246,7 +246,7 @@ void run_predict(const PredictOptions& options) {
   load_weights(options.model, model);
   model.parameters.to(device);
   release_kernels(model, running.types);
-  const StopSignal listening;
+  const StopSignal stop_signal;
   Profile profile(options.profile);
   std::int64_t refused = 0;
   if (!options.answers.empty()) refused = predict_raw(options, running, *preparation, nullptr);

@@ -21,6 +21,7 @@
 #include "tasks/prepare/run.h"
 #include "tasks/prepare/run_inputs.h"
 #include "tasks/registry.h"
+#include "tasks/train/run_config.h"
 
 namespace etc::cli {
 
@@ -228,7 +229,7 @@ void learn_vocabulary(PrepareOptions& options) {
   } else {
     learn_vocabulary(task, kind, settings, options.learn_vocab, options.run.inputs, options.run.output);
   }
-  print("output: {}\n", options.run.output.string());
+  print_summary({options.run.output}, fmt::format("output: {}\n", options.run.output.string()));
 }
 
 // Which options are required depends on whether a vocabulary is learned, and whether anything is written.
@@ -337,7 +338,9 @@ void run_prepare(const Command& command, PrepareOptions& options) {
   const auto preparation = make_preparation(options, settings);
   tell_forecast(*preparation, options, settings);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
-  print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
+  const std::filesystem::path &output = options.run.output, &report = options.run.report;
+  print_summary({output, report},
+                fmt::format("{}output: {}\nreport: {}\n", counts.summary(), output.string(), report.string()));
   log_peak_memory(Device::cpu);
   prepare::warn_of_left_out(counts, options.run.report);
   if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());

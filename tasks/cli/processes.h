@@ -1,7 +1,6 @@
 // The processes this program was started as: one, or several by mpirun.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "etc_core/comm/communicator.h"

@@ -80,7 +80,7 @@ void stop_if_asked() {
 
 // Writes all files or none: they are first made in a staging directory beside their targets.
 void write_all(const SampleKind& kind, const SampleCommand& options) {
-  const StopSignal listening;
+  const StopSignal stop_signal;
   const fs::path folder = options.output;
   const bool fresh = !fs::exists(folder);
   make_folders(follow_links(folder), folder);

@@ -99,7 +99,7 @@ void run_serve(const ServeOptions& options) {
   require_one_process(kServeWhere, "it");
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
-  const StopSignal listening;
+  const StopSignal stop_signal;
   serve::Service service(service_options(options));
   serve::HttpServer server(service, service.http_limits());
   service.count_connections_by([&] { return server.connections(); });
@@ -111,7 +111,7 @@ void run_serve(const ServeOptions& options) {
     const SignalsBlocked for_thread;
     accepting = std::make_unique<std::thread>([&] { server.run(); });
   }
-  log::info("serving {} at http://{}:{}/", service.told(), in_address(options.host), port);
+  log::info("serving {} at http://{}:{}/", service.description(), in_address(options.host), port);
   while (!StopSignal::requested()) std::this_thread::sleep_for(kLook);
   log::info("{}: answering what was asked, then the end", StopSignal::name());
   service.stop();

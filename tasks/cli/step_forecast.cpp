@@ -1,9 +1,10 @@
 #include "tasks/cli/step_forecast.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "data/loader/loader.h"
-#include "etc_core/base/error.h"
 #include "etc_core/nn/count_memory.h"
 #include "etc_core/optim/shards.h"
 #include "tasks/cli/time_forecast.h"
@@ -87,8 +88,7 @@ std::string step_time_text(const StepWork& work, const LinkRates& link, int proc
   const StepTime time = step_time(work, link, processes);
   return fmt::format(
       "expected step {:.4g} s in {} process{}: {} of {} micro-batches, forward {:.4g} s and backward {:.4g} s each, "
-      "update "
-      "{:.4g} s, waiting {:.4g} s of {:.4g} s sending\n"
+      "update {:.4g} s, waiting {:.4g} s of {:.4g} s sending\n"
       "a process takes in {:.4g} MB a step at {:.4g} GB/s and {:.4g} us a message\n",
       time.seconds(), processes, processes == 1 ? "" : "es", time.micro_batches, work.micro_batches, work.forward,
       work.backward, work.shard_moments ? work.update / processes : work.update, time.waiting, time.sending,

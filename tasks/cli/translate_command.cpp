@@ -23,6 +23,7 @@
 #include "tasks/prepare/inputs.h"
 #include "tasks/registry.h"
 #include "tasks/train/model_folder.h"
+#include "tasks/train/run_config.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -152,7 +153,7 @@ void stop_if_asked() {
 
 void translate_text(LineTranslator& translator, const TranslateCommand& options) {
   const std::int64_t all_lines = lines_of(options.input);
-  const StopSignal listening;
+  const StopSignal stop_signal;
   SourceLines text(options);
   std::optional<Output> output;
   if (!options.output.empty()) output.emplace(options.output);

@@ -1,6 +1,5 @@
 #include "tasks/glue/head.h"
 
-#include <memory>
 #include <numeric>
 
 #include "etc_core/autograd/functions.h"

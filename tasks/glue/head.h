@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "etc_core/nn/encoder.h"
 #include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/span/head.h"
-#include "tasks/task.h"
 
 namespace etc::glue {
 

@@ -1,8 +1,9 @@
 #include "tasks/glue/predictions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "etc_core/base/error.h"
 #include "tasks/feed/features.h"
 #include "tasks/glue/head.h"
 #include "tasks/host_logits.h"

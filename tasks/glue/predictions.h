@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <span>
-#include <string>
 
 #include "tasks/glue/data_sets.h"
 #include "tasks/glue/metrics.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"

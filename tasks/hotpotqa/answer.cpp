@@ -43,12 +43,11 @@ std::size_t behind_solid(std::string_view utf8, std::int64_t solid) {
 data::ByteSpan span_in_sentence(const Answer& answer, const data::Example& example, std::int64_t owner,
                                 const data::Tokenizer& tokenizer) {
   const std::string_view sentence = feed::texts(example, "global_text")[at(owner)];
-  const auto& token_unigrams = feed::numbers(example, "long_tokens_to_unigrams");
   std::size_t begin = 0, end = sentence.size();
-  const std::int64_t first_word = token_unigrams[at(answer.tokens->first)];
+  const std::int64_t first_word = unigram_of(example, answer.tokens->first);
   if (first_word >= 0) {
     const auto words = text::unigrams(sentence);
-    const std::int64_t last_word = token_unigrams[at(answer.tokens->last)];
+    const std::int64_t last_word = unigram_of(example, answer.tokens->last);
     if (last_word < first_word || last_word >= std::ssize(words)) return {0, 0};  // another text's (quirk H1)
     const std::string_view first = words[at(first_word)], last = words[at(last_word)];
     begin = static_cast<std::size_t>(first.data() - sentence.data());

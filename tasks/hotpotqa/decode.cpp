@@ -29,13 +29,12 @@ void sort_best_first(std::vector<ScoredSpan>& spans) {
 // The words of a title or sentence from the word of the span's first token to that of its last token. With the
 // reference's numbers (quirk H1) the text may be another sentence's, of fewer words: as many as there are.
 std::string source_snippet(const data::Example& example, text::TokenSpan span) {
-  const Numbers& token_unigrams = numbers(example, "long_tokens_to_unigrams");
   const auto owner = numbers(example, "long_sentence_ids")[at(span.first)];
   const auto& texts = std::get<std::vector<std::string>>(example.at("global_text"));
   const auto words = text::unigrams(texts[at(owner)]);
   const std::int64_t count = std::ssize(words);
-  const std::int64_t begin = std::clamp<std::int64_t>(token_unigrams[at(span.first)], 0, count);
-  const std::int64_t end = std::clamp<std::int64_t>(token_unigrams[at(span.last)] + 1, begin, count);
+  const std::int64_t begin = std::clamp<std::int64_t>(unigram_of(example, span.first), 0, count);
+  const std::int64_t end = std::clamp<std::int64_t>(unigram_of(example, span.last) + 1, begin, count);
   return fmt::format("{}", fmt::join(words.begin() + begin, words.begin() + end, " "));
 }
 
@@ -69,6 +68,11 @@ std::vector<SupportingFact> named_facts(const std::vector<bool>& facts, const da
 }
 
 }  // namespace
+
+std::int64_t unigram_of(const data::Example& example, std::int64_t token) {
+  const Numbers& unigrams = numbers(example, "long_tokens_to_unigrams");
+  return unigrams.empty() ? kNone : unigrams[at(token)];
+}
 
 bool SpanFilter::admits(text::TokenSpan span) const {
   const auto in_text = [&](std::int64_t i) {

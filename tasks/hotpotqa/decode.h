@@ -22,6 +22,9 @@ constexpr std::size_t at(std::int64_t index) {
   return static_cast<std::size_t>(index);
 }
 
+// The unigram of a long token within its title or sentence; kNone where it has none, as with SentencePiece.
+std::int64_t unigram_of(const data::Example& example, std::int64_t token);
+
 enum class AnswerEncoding { span, bio };
 
 struct DecodeOptions {

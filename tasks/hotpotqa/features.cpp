@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/text/unicode.h"
+#include "tasks/text/special_pieces.h"
 
 namespace etc::hotpotqa {
 
@@ -66,7 +67,7 @@ class Layout {
     f_.long_sentence_ids.push_back(sentence);
     f_.long_paragraph_ids.push_back(paragraph_);
     f_.long_paragraph_breakpoints.push_back(0);
-    f_.long_tokens_to_unigrams.push_back(unigram);
+    if (has_unigrams_) f_.long_tokens_to_unigrams.push_back(unigram);
   }
 
   // If the segment is empty, this sets the breakpoint at the end of the previous segment, which is set already.
@@ -142,6 +143,7 @@ class Layout {
   const std::string answer_;
   const std::vector<std::int32_t> answer_ids_;
   const text::LeadingSeparator separator_;
+  const bool has_unigrams_ = !text::is_sentencepiece(tokenizer_);
   std::int64_t paragraph_ = kNone;  // global token of the current paragraph
   Features f_;
 };

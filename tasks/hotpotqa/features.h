@@ -27,7 +27,8 @@ struct AnswerSpan {
 // n_l long and n_g global elements; the table of task-hotpotqa 2.5 defines them.
 struct Features {
   std::vector<std::int64_t> long_token_ids, long_token_type_ids, long_sentence_ids, long_paragraph_ids,
-      long_paragraph_breakpoints, long_tokens_to_unigrams;  // [n_l]
+      long_paragraph_breakpoints;                     // [n_l]
+  std::vector<std::int64_t> long_tokens_to_unigrams;  // [n_l]; SentencePiece: empty
   std::vector<std::int64_t> global_token_ids, global_token_type_ids, global_paragraph_breakpoints, global_paragraph_ids,
       global_sentence_ids, global_true_sentence_ids, supporting_facts;  // [n_g]
   // [n_g]: the title, or the sentence with the number in global_sentence_ids; "" for others

@@ -4,11 +4,20 @@
 
 namespace etc::hotpotqa {
 
+namespace {
+
+using data::FeatureKind;
+using data::StoredType;
+
+bool has_unigrams(const Json& settings) {
+  return !settings.is_object() || settings.value("tokenizer", Json()) != "sentencepiece";
+}
+
+}  // namespace
+
 const data::Schema& schema() {
-  using data::FeatureKind;
-  using data::StoredType;
   static const feed::FeatureSpecs kOfLong = {
-      {"long_tokens_to_unigrams", FeatureKind::ragged, StoredType::i32, "long", {}, -1},
+      {"long_tokens_to_unigrams", FeatureKind::ragged, StoredType::i32, "long", {}, -1, has_unigrams},
   };
   static const feed::FeatureSpecs kOthers = {
       {"global_paragraph_ids", FeatureKind::ragged, StoredType::i16, "global", {}, -1},

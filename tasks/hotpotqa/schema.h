@@ -5,7 +5,7 @@
 
 namespace etc::hotpotqa {
 
-// With a SentencePiece vocabulary long_tokens_to_unigrams holds -1 throughout: there are no unigrams.
+// With a SentencePiece vocabulary there are no unigrams: long_tokens_to_unigrams is an empty list, which is not stored.
 const data::Schema& schema();
 
 // Bits of the feature `flags` (task-hotpotqa 8.3, 8.4).

@@ -41,10 +41,7 @@ std::unique_ptr<prepare::Preparation> make_raw_preparation(const std::string& wh
   if (settings.contains("is_training")) settings["is_training"] = false;  // all records are to be predicted
   if (settings.contains(kForm)) settings[kForm] = "either";
   auto preparation = kind.make(settings, loaded.vocab, prepare::Labels::optional);
-  if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {
-    fail(loaded.vocab.string(), "another vocabulary than the model's: expected SHA-256 {}, got {}",
-         loaded.data.vocab_sha256, preparation->vocab_sha256());
-  }
+  loaded.data.require_vocabulary(preparation->vocab_sha256(), loaded.vocab);
   const Json prepared = preparation->preprocess_config();
   for (const auto& [key, value] : prepared.items()) {
     if (key == "is_training" || key == kForm) continue;

@@ -77,6 +77,7 @@ TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& 
     parts.encoder = {std::shared_ptr<void>(), in_memory};
     return parts;
   }
+  if (data.vocab_sha256.empty()) warn_unknown_vocabulary(options.model);
   struct Loaded {
     ParameterSet parameters;
     std::unique_ptr<Encoder> encoder;
@@ -146,10 +147,7 @@ void TextEncoder::take_vocabulary(const TextEncoderParts& parts, const std::stri
   const Json& prepared = parts.data.preprocess_config;
   const bool lower_case = !prepared.is_object() || prepared.value("do_lower_case", true);
   tokenizer_ = data::load_tokenizer(parts.vocab, {.do_lower_case = lower_case});
-  if (!parts.data.vocab_sha256.empty() && tokenizer_->vocab_sha256() != parts.data.vocab_sha256) {
-    fail(parts.vocab.string(), "another vocabulary than the model's: expected SHA-256 {}, got {}",
-         parts.data.vocab_sha256, tokenizer_->vocab_sha256());
-  }
+  parts.data.require_vocabulary(tokenizer_->vocab_sha256(), parts.vocab);
   if (tokenizer_->vocab_size() > config_->vocab_size) {
     fail(parts.vocab.string(), "the vocabulary has {} pieces: expected at most the model's vocab_size {}",
          tokenizer_->vocab_size(), config_->vocab_size);

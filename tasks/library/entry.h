@@ -5,7 +5,6 @@
 #include <csignal>
 #include <exception>
 #include <mutex>
-#include <utility>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log_receiver.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "etc_core/base/error.h"

@@ -1,6 +1,7 @@
 #include "tasks/lm/lm_task.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/blocks/forward_context.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/token_table.h"
 #include "tasks/feed/batch.h"

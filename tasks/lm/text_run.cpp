@@ -1,7 +1,6 @@
 #include "tasks/lm/text_run.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"

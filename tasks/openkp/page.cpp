@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <span>
 
 #include "data/readers/flat_list.h"
@@ -19,7 +20,8 @@ using text::element;
 using text::FieldPath;
 
 constexpr std::size_t kNumbersPerBox = 10;
-constexpr double kLargestPixels = 1e9;
+// Coordinates are stored in single precision, and the model clips them; a font this large is none.
+constexpr double kLargestCoordinate = std::numeric_limits<float>::max(), kLargestFont = 1e9;
 
 // Indices of the numbers within a box (task-openkp 1.3).
 enum BoxNumber : std::size_t { kX, kWidth, kY, kHeight, kBlock, kInline, kHeading, kLeaf, kFontSize, kBold };
@@ -30,6 +32,10 @@ bool is_flag(std::size_t position) {
 
 bool is_coordinate(std::size_t position) {
   return position == kX || position == kY || position == kWidth || position == kHeight;
+}
+
+double largest_size(std::size_t position) {
+  return is_coordinate(position) ? kLargestCoordinate : kLargestFont;
 }
 
 using BoxNumbers = std::span<const double, 2 * kNumbersPerBox>;  // of an element, and of its parent
@@ -53,8 +59,10 @@ Box box_of(BoxNumbers numbers, std::size_t first) {
 // Whether every number is a valid size in pixels or flag; the slow path then reports which is not.
 bool are_sound(BoxNumbers numbers) {
   bool sound = true;
-  for (const double value : numbers) sound = sound && std::abs(value) <= kLargestPixels;
   for (const std::size_t first : {std::size_t{0}, kNumbersPerBox}) {
+    for (const BoxNumber n : {kX, kWidth, kY, kHeight, kFontSize}) {
+      sound = sound && std::abs(numbers[first + n]) <= largest_size(n);
+    }
     for (const BoxNumber n : {kBlock, kInline, kHeading, kLeaf, kBold}) {
       const double flag = numbers[first + n];
       sound = sound && (flag == 0 || flag == 1);
@@ -289,7 +297,7 @@ class PageReader {
   }
 
   bool check_value(double value, const FieldPath& list, std::size_t index) {
-    if (!(std::abs(value) <= kLargestPixels)) {
+    if (!(std::abs(value) <= largest_size(index % kNumbersPerBox))) {
       faults_.reject(list.element(index).words(), "feature_not_finite",
                      value == kNoSize ? "expected a size in pixels, got a number that is not finite"
                                       : fmt::format("expected a size in pixels, got {}", value));

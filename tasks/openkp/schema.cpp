@@ -2,9 +2,24 @@
 
 namespace etc::openkp {
 
+namespace {
+
+using data::FeatureKind;
+using data::StoredType;
+
+// Fixed blocks take the place of the page's elements.
+bool has_elements(const Json& settings) {
+  const auto length = settings.is_object() ? settings.find("fixed_block_len") : settings.end();
+  return length == settings.end() || !length->is_number() || *length <= 0;
+}
+
+data::FeatureSpec of_elements(const char* name, StoredType type) {
+  return {name, FeatureKind::ragged, type, "vdom", {}, 0, has_elements};
+}
+
+}  // namespace
+
 const data::Schema& schema() {
-  using data::FeatureKind;
-  using data::StoredType;
   static const data::Schema kSchema{"openkp",
                                     {
                                         {"id", FeatureKind::string, StoredType::u8, "", {}, {}},
@@ -16,17 +31,17 @@ const data::Schema& schema() {
                                         {"num_words_text", FeatureKind::scalar, StoredType::i32, "", {}, {}},
                                         {"label_start_idx", FeatureKind::ragged, StoredType::i32, "label", {}, -1},
                                         {"label_phrase_len", FeatureKind::ragged, StoredType::i32, "label", {}, -1},
-                                        {"x_coords", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"y_coords", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"widths", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"heights", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"parent_x_coords", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"parent_y_coords", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"parent_widths", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"parent_heights", FeatureKind::ragged, StoredType::f32, "vdom", {}, 0},
-                                        {"font_ids", FeatureKind::ragged, StoredType::u8, "vdom", {}, 0},
-                                        {"parent_font_ids", FeatureKind::ragged, StoredType::u8, "vdom", {}, 0},
-                                        {"indicators", FeatureKind::ragged, StoredType::u8, "vdom", {}, 0},
+                                        of_elements("x_coords", StoredType::f32),
+                                        of_elements("y_coords", StoredType::f32),
+                                        of_elements("widths", StoredType::f32),
+                                        of_elements("heights", StoredType::f32),
+                                        of_elements("parent_x_coords", StoredType::f32),
+                                        of_elements("parent_y_coords", StoredType::f32),
+                                        of_elements("parent_widths", StoredType::f32),
+                                        of_elements("parent_heights", StoredType::f32),
+                                        of_elements("font_ids", StoredType::u8),
+                                        of_elements("parent_font_ids", StoredType::u8),
+                                        of_elements("indicators", StoredType::u8),
                                         {"first_occurrence", FeatureKind::ragged, StoredType::i32, "", {}, {}},
                                         {"text", FeatureKind::string, StoredType::u8, "", {}, {}},
                                         {"key_phrases", FeatureKind::strings, StoredType::u8, "", {}, {}},

@@ -1,7 +1,6 @@
 #include "tasks/pretrain/corpus_run.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>

@@ -1,10 +1,11 @@
 #include "tasks/pretrain/example_maker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "etc_core/base/error.h"
 #include "tasks/pretrain/schema.h"
 #include "tasks/pretrain/special_pieces.h"
 

@@ -1,5 +1,6 @@
 #include "tasks/pretrain/head.h"
 
+#include "etc_core/nn/blocks/forward_context.h"
 #include "etc_core/nn/token_table.h"
 
 namespace etc::pretrain {

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "etc_core/autograd/functions.h"
 #include "etc_core/autograd/vocabulary.h"
-#include "etc_core/nn/blocks/forward_context.h"
 #include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/pretrain/batch.h"

@@ -1,7 +1,5 @@
 #include "tasks/pretrain/instances.h"
 
-#include <utility>
-
 namespace etc::pretrain {
 
 namespace {

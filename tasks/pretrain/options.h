@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"

@@ -4,7 +4,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <utility>

@@ -6,7 +6,6 @@
 
 #include <csignal>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <shared_mutex>
 

@@ -2,13 +2,13 @@
 // sockets, threads, files and routes are not used.
 #include "tasks/serve/http_server.h"
 
+#include <fmt/format.h>
 #include <httplib.h>
 
 #include <algorithm>
 #include <atomic>
 
 #include "etc_core/base/ascii.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/error_text.h"
 #include "tasks/serve/connection.h"
 #include "tasks/serve/listener.h"

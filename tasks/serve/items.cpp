@@ -1,12 +1,12 @@
 #include "tasks/serve/items.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "data/readers/record_reader.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/count_memory.h"
 #include "tasks/analyze/document.h"
+#include "tasks/inference/document_model.h"
 #include "tasks/text/json_field.h"
 #include "tasks/train/evaluate.h"
 

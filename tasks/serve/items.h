@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "tasks/inference/document_model.h"
 #include "tasks/inference/record_model.h"
 #include "tasks/inference/text_encoder.h"
 #include "tasks/serve/scheduler.h"

@@ -1,8 +1,9 @@
 #include "tasks/serve/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 
 namespace etc::serve {

@@ -1,12 +1,12 @@
 #include "tasks/serve/room.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "etc_core/base/byte_size.h"
-#include "etc_core/base/error.h"
 #include "tasks/serve/scheduler.h"
 
 namespace etc::serve {

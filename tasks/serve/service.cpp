@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "data/readers/json_record.h"
 #include "etc_core/base/byte_size.h"
@@ -13,6 +12,7 @@
 #include "etc_core/base/version.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
+#include "tasks/inference/document_model.h"
 #include "tasks/serve/answers.h"
 #include "tasks/serve/page.h"
 #include "tasks/text/json_field.h"
@@ -255,7 +255,7 @@ void Service::share_rest(std::int64_t rest) {
   options_.scheduling.memory = asking_.memory = rest - reading - lists;
 }
 
-std::string Service::told() const {
+std::string Service::description() const {
   const std::string task = records_ != nullptr ? records_->task() : "no task with answers to single records";
   return fmt::format(
       "{}: {}{}", options_.model.model.string(), task,

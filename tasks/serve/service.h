@@ -36,7 +36,7 @@ class Service final : public HttpHandler {
 
   const HttpLimits& http_limits() const { return options_.http; }
   void count_connections_by(std::function<std::int64_t()> connections) { connections_ = std::move(connections); }
-  std::string told() const;  // what it serves, a human-readable line
+  std::string description() const;  // what it serves, a human-readable line
 
   // From now on the service is not ready; requests already accepted are still answered.
   void stop() { stopping_ = true; }

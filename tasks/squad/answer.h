@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "tasks/squad/decode.h"
 #include "tasks/task.h"

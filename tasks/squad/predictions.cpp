@@ -1,7 +1,6 @@
 #include "tasks/squad/predictions.h"
 
 #include <limits>
-#include <set>
 
 #include "tasks/feed/features.h"
 #include "tasks/span/top_logits.h"

@@ -1,7 +1,5 @@
 #include "tasks/text/recover_text.h"
 
-#include <cstdint>
-
 #include "data/text/basic_tokenizer.h"
 #include "data/text/byte_words.h"
 #include "data/text/sentencepiece.h"

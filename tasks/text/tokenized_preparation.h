@@ -8,7 +8,6 @@
 
 #include "data/text/tokenizer.h"
 #include "tasks/prepare/json_preparation.h"
-#include "tasks/text/settings.h"
 
 namespace etc::text {
 

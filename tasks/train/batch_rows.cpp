@@ -1,6 +1,7 @@
 #include "tasks/train/batch_rows.h"
 
 #include "etc_core/comm/gather_values.h"
+#include "tasks/whole_batch.h"
 
 namespace etc {
 

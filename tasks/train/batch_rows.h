@@ -6,7 +6,7 @@
 
 #include "data/loader/loader.h"
 #include "etc_core/comm/communicator.h"
-#include "tasks/whole_batch.h"
+#include "tasks/task.h"
 
 namespace etc {
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/checkpoint/tensor_file.h"
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
 
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"

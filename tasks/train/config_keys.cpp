@@ -58,6 +58,12 @@ const FieldList<ModelKindName>& model_kind_fields() {
   return kFields;
 }
 
+std::vector<std::string> ConfigKey::kind_names() const {
+  std::vector<std::string> names;
+  for (const KeyOfKind& of : kinds) names.push_back(of.kind);
+  return names;
+}
+
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> kKeys = make_config_keys();
   return kKeys;

@@ -28,6 +28,7 @@ struct ConfigKey {
   std::vector<KeyOfKind> kinds = {};  // section model: the kinds that have it; none: the section itself has it
 
   std::string path() const { return section + "." + field.name; }
+  std::vector<std::string> kind_names() const;
 };
 
 // All keys of all sections; section task holds the keys of all tasks, section model those of all kinds.

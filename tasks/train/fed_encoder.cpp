@@ -45,7 +45,7 @@ FedEncoder::FedEncoder(const std::vector<std::string>& files, const std::filesys
   if (identity.vocab_sha256.empty()) warn_unknown_vocabulary(folder);
   // The id of [MASK], which pre-training feeds for the pieces it hides, is the vocabulary's.
   if (has_task(*document_) && task_->needs_vocabulary() && !identity.vocab_file.empty()) {
-    task_->use_vocabulary(Vocabulary(folder / identity.vocab_file, identity.vocab_sha256).tokenizer);
+    task_->use_vocabulary(Vocabulary(folder / identity.vocab_file, identity).tokenizer);
   }
   if (has_task(*document_)) task_->add_parameters(parameters_);
   reader_ = open_dataset(files, task_->schema(), {identity.vocab_sha256, allow_incomplete});

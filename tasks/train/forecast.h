@@ -6,12 +6,10 @@
 // index (add_reading). bench/RESULTS.md, "What the process takes", compares the forecast with the kernel's figure.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "etc_core/base/process_memory.h"
 #include "etc_core/nn/parameters.h"
-#include "etc_core/optim/accumulator.h"
 #include "tasks/train/plan.h"
 #include "tasks/train/run_config.h"
 

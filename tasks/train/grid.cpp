@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
+#include "etc_core/base/median.h"
 #include "tasks/train/first_fault.h"
 #include "tasks/train/run_directory.h"
 
@@ -38,12 +38,6 @@ std::string setting_name(const std::vector<GridAxis>& axes, const std::vector<st
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
-
 double deviation_of(const std::vector<double>& values) {
   if (values.size() < 2) return kNone;
   double mean = 0, squares = 0;
@@ -55,7 +49,7 @@ double deviation_of(const std::vector<double>& values) {
 // One metric over runs; NaN when a run's value is NaN, because a median would be meaningless.
 SettingMetric over_runs(const std::string& name, const std::vector<double>& values) {
   const bool meant = std::none_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
-  return {name, meant ? median_of(values) : kNone, meant ? deviation_of(values) : kNone};
+  return {name, meant ? median(values) : kNone, meant ? deviation_of(values) : kNone};
 }
 
 SettingSummary summary_of(const std::string& setting, const std::vector<const GridResult*>& results) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "data/dataset.h"
 #include "etc_core/base/compute_type.h"

@@ -56,7 +56,7 @@ MoreFiles files_to_keep(const RunConfig& config, Task& task, DataIdentity& ident
     log::info("no --vocab: the model's folder holds no vocabulary, and predicting raw records with it takes one");
     return files;
   }
-  const Vocabulary vocabulary(config.data.vocab, identity.vocab_sha256);
+  const Vocabulary vocabulary(config.data.vocab, identity);
   task.use_vocabulary(vocabulary.tokenizer);
   const auto of_vocabulary = data::vocabulary_files(*vocabulary.tokenizer, vocabulary.path);
   identity.vocab_file = of_vocabulary.front().first;

@@ -7,6 +7,7 @@
 
 #include "data/loader/order.h"
 #include "etc_core/base/byte_size.h"
+#include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "tasks/registry.h"

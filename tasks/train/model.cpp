@@ -134,11 +134,14 @@ Json DataIdentity::to_json() const {
   return json;
 }
 
-Vocabulary::Vocabulary(const fs::path& file, const std::string& expected_sha256)
+void DataIdentity::require_vocabulary(const std::string& sha256, const fs::path& file) const {
+  if (vocab_sha256.empty() || sha256 == vocab_sha256) return;
+  fail(file.string(), "another vocabulary than that of the data: expected SHA-256 {}, got {}", vocab_sha256, sha256);
+}
+
+Vocabulary::Vocabulary(const fs::path& file, const DataIdentity& data)
     : path(file), tokenizer(data::load_tokenizer(file)) {
-  if (tokenizer->vocab_sha256() == expected_sha256) return;
-  fail(path.string(), "another vocabulary than that of the data: expected SHA-256 {}, got {}", expected_sha256,
-       tokenizer->vocab_sha256());
+  data.require_vocabulary(tokenizer->vocab_sha256(), path);
 }
 
 Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {
@@ -169,7 +172,8 @@ LoadedModel open_model(const fs::path& folder, const ModelUse& use) {
   if (loaded.vocab.empty() && task.needs_vocabulary()) {
     fail_usage(folder.string(), "the model was trained without --vocab: give the vocabulary of its data with --vocab");
   }
-  if (!loaded.vocab.empty()) task.use_vocabulary(Vocabulary(loaded.vocab, loaded.data.vocab_sha256).tokenizer);
+  if (loaded.data.vocab_sha256.empty()) warn_unknown_vocabulary(folder);
+  if (!loaded.vocab.empty()) task.use_vocabulary(Vocabulary(loaded.vocab, loaded.data).tokenizer);
   return loaded;
 }
 

@@ -40,7 +40,7 @@ struct TaskModel : NotCopied {
 
 // What a checkpoint's config.json records beside the model: which data it was made from.
 struct DataIdentity {
-  std::string vocab_sha256;
+  std::string vocab_sha256;  // empty: not stated, as in a folder made by hand; any vocabulary is taken then
   Json preprocess_config;
   std::string vocab_file;           // the vocabulary's name in the checkpoint folder; empty: not kept
   std::string content_sha256 = {};  // of the training data; empty: not known
@@ -48,14 +48,16 @@ struct DataIdentity {
   static DataIdentity of(const data::DatasetInfo& info);
   static DataIdentity of(const Json& document);  // a checkpoint's config.json; empty when it has none of it
   Json to_json() const;
+  // Throws Error when the vocabulary in `file`, which has this SHA-256, is another.
+  void require_vocabulary(const std::string& sha256, const std::filesystem::path& file) const;
 };
 
-// The vocabulary file of a data set. Throws Error when its SHA-256 is not that of the data.
+// The vocabulary file of a data set. Throws the Error of require_vocabulary().
 struct Vocabulary {
   std::filesystem::path path;
   std::shared_ptr<const data::Tokenizer> tokenizer;
 
-  Vocabulary(const std::filesystem::path& path, const std::string& expected_sha256);
+  Vocabulary(const std::filesystem::path& path, const DataIdentity& data);
 };
 
 // config.json of a checkpoint.

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "data/dataset.h"
 #include "data/loader/loader.h"

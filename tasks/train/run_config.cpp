@@ -1,7 +1,5 @@
 #include "tasks/train/run_config.h"
 
-#include <algorithm>
-
 #include "data/text/tokenizer.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
@@ -42,7 +40,7 @@ const ConfigKey& find_key(const Json& config, const std::string& section, const 
     if (known) paths.push_back(entry.path());
     if (named && !entry.kinds.empty()) {
       fail_usage(where, "{}.{} is a key of models of kind {}, and this one is of kind {} ({})", section, key,
-                 entry.kinds.front().kind, model_kind_of(config.at(section)),
+                 alternatives(entry.kind_names()), model_kind_of(config.at(section)),
                  model_kind_fields().begin()->option_name());
     }
   }

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "data/loader/loader.h"
 #include "etc_core/base/json.h"

@@ -5,14 +5,12 @@
 // together; so a killed run resumes with the same bits.
 #include "tasks/train/trainer.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "data/loader/loader.h"  // batches
 #include "data/loader/order.h"
 #include "etc_core/base/device_lost.h"
-#include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
@@ -71,6 +69,7 @@ class Trainer {
   std::string card(const Metrics& metrics) const { return model_card(config_, model_, data_, progress_.step, metrics); }
   void start_or_resume();
   void log_start() const;
+  void train_on(const data::LoadedBatch& batch);
   void step(const data::LoadedBatch& batch);
   double compute(const data::LoadedBatch& batch, std::span<const double> counts);
   PassResult forward_backward(Examples examples, std::span<const double> counts, Tape& tape);
@@ -81,6 +80,7 @@ class Trainer {
   void log_step(double norm, double rate);
   void evaluate();
   void save();
+  void end_record();
   void stop_on_signal();
   const Division* divided_moments() const {
     return training_.shard_moments && processes_.size() > 1 ? &division_ : nullptr;
@@ -156,8 +156,8 @@ TrainReport Trainer::run_steps() {
   log_forecast(config_, data_, device_.device, plan_.total_steps, processes_.size());
   memory_ledger::reset_peak();  // the peak reported for the run excludes earlier memory of the process
   start_or_resume();
-  const StopSignal listening;
-  const BrokenPipeIgnored speaking_to_nobody;
+  const StopSignal stop_signal;
+  const BrokenPipeIgnored broken_pipe_ignored;
 
   data::LoaderOptions order = training_order(config_);
   order.rank = processes_.rank();
@@ -182,19 +182,7 @@ TrainReport Trainer::run_steps() {
       log::warn("the first batch keeps {} of {} processes busy (smaller --micro-batch-tokens make more micro-batches)",
                 batch.all_micro_batches, processes_.size());
     }
-    try {
-      if (progress_.step == 0 && training_.init_from.empty()) {
-        set_first_weights(processes_, model_, config_, data_.train, batch);
-      }
-      step(batch);
-    } catch (const OutOfMemory& error) {
-      fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text(config_, device_.device));
-    }
-    progress_.loader = batch.after;
-    if (plan_.keep_every > 0 && progress_.step % plan_.keep_every == 0) {
-      require_sound_weights(model_.parameters, progress_.step);
-      if (record_) record_->keep(model_.parameters, progress_.step, training_.keep_last);
-    }
+    train_on(batch);
     bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
   }
   bar.finish();
@@ -203,16 +191,36 @@ TrainReport Trainer::run_steps() {
   }
   traffic.log(progress_.step - first_step);
   save();
-  log::info("peak memory {}", memory_text(measured_memory(device_.device)));
-  if (record_) {
-    record_->require_saved(progress_);
-    if (!data_.eval) record_->save_as_best(model_.parameters, card({}));
-    record_->report_end(progress_);
-  }
+  end_record();
   return {progress_.step, progress_.best};
 }
 
+void Trainer::end_record() {
+  log::info("peak memory {}", memory_text(measured_memory(device_.device)));
+  if (!record_) return;
+  record_->require_saved(progress_);
+  if (!data_.eval) record_->save_as_best(model_.parameters, card({}));
+  record_->report_end(progress_);
+}
+
 // ---- One step. ----
+
+// The step, and what comes before the first one and after some of them.
+void Trainer::train_on(const data::LoadedBatch& batch) {
+  try {
+    if (progress_.step == 0 && training_.init_from.empty()) {
+      set_first_weights(processes_, model_, config_, data_.train, batch);
+    }
+    step(batch);
+  } catch (const OutOfMemory& error) {
+    fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text(config_, device_.device));
+  }
+  progress_.loader = batch.after;
+  if (plan_.keep_every > 0 && progress_.step % plan_.keep_every == 0) {
+    require_sound_weights(model_.parameters, progress_.step);
+    if (record_) record_->keep(model_.parameters, progress_.step, training_.keep_last);
+  }
+}
 
 void Trainer::step(const data::LoadedBatch& batch) {
   // 1. Get the memory that segments continue from, and what the losses of micro-batches have in common.

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "etc_core/base/error.h"
 #include "etc_core/comm/communicator.h"
 #include "tasks/task.h"
 #include "tasks/train/run_config.h"

@@ -1,7 +1,6 @@
 #include "tasks/translation/line_sources.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"

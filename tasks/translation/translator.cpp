@@ -59,7 +59,7 @@ Folders::Folders(const TranslatorRequest& request) : options(read_translator_opt
   for (const fs::path& folder : request.folders) configs.push_back(config_of(folder));
   const DataIdentity data = identity_of(request.folders);
   const fs::path file = vocabulary_of(request.folders, data, request.vocab);
-  tokenizer = Vocabulary(file, data.vocab_sha256).tokenizer;
+  tokenizer = Vocabulary(file, data).tokenizer;
   options.tokens = search_tokens(*tokenizer);
   options.before_step = request.before_step;
   for (std::size_t i = 0; i < configs.size(); ++i) {

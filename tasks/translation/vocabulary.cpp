@@ -12,6 +12,7 @@
 #include "etc_core/base/progress.h"
 #include "tasks/prepare/inputs.h"
 #include "tasks/prepare/learn_vocabulary.h"
+#include "tasks/translation/prepare_config.h"
 
 namespace etc::translation {
 

@@ -10,7 +10,6 @@
 #include "data/text/tokenizer.h"
 #include "etc_core/base/json.h"
 #include "tasks/translation/decode/beam_search.h"
-#include "tasks/translation/prepare_config.h"
 
 namespace etc::translation {
 

@@ -1,8 +1,7 @@
 #include "tasks/wikihop/head.h"
 
-#include <memory>
-
 #include "etc_core/autograd/functions.h"
+#include "etc_core/ops/activation.h"
 #include "etc_core/ops/cross_entropy.h"
 #include "tasks/feed/dropout_rows.h"
 

@@ -8,7 +8,7 @@
 #include "etc_core/nn/encoder.h"
 #include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/parameters.h"
-#include "etc_core/ops/activation.h"
+#include "etc_core/ops/activation_kind.h"
 
 namespace etc::wikihop {
 

@@ -11,7 +11,6 @@
 #include <csignal>
 #include <thread>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/file_size_limit.h"

@@ -1,7 +1,6 @@
 #include "etc_core/base/byte_size.h"
 
 #include "etc_core/base/duration.h"
-#include "etc_core/base/error.h"
 #include "tests/support/catch.h"
 
 using namespace etc;

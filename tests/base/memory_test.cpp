@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "etc_core/base/buffer.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/process_memory.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -2,7 +2,6 @@
 
 #include <thread>
 
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -14,6 +14,7 @@
 #include "etc_core/autograd/position_bias.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/position_tables.h"
+#include "sparse/etc_attention.h"
 #include "sparse/labels/distance_maps.h"
 #include "sparse/patterns/causal.h"
 #include "sparse/self_attention.h"

@@ -1,6 +1,5 @@
 // The whole program, from model directory and inputs to states: `etc encode` on golden cases and on invalid input.
 #include <cmath>
-#include <fstream>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -35,7 +34,7 @@ void write_golden_model(const GoldenCase& golden, const std::filesystem::path& f
   }
   weights.add("cls/nq/long_output_weights", Tensor::zeros({4, golden.config.hidden_size}, Purpose::weights));
   weights.write(folder / "model.safetensors");
-  write_file_atomically(folder / "config.json", json_text({{"model", golden.config.to_json()}}));
+  test::write_file(folder / "config.json", json_text({{"model", golden.config.to_json()}}));
 }
 
 }  // namespace
@@ -225,7 +224,7 @@ TEST_CASE("etc encode says what is wrong with its model", "[nn]") {
     Scene scene;
     Json config = read_json_file(scene.folder / "model/config.json");
     config["model"][key] = value;
-    write_file_atomically(scene.folder / "model/config.json", json_text(config));
+    test::write_file(scene.folder / "model/config.json", json_text(config));
     const auto result = scene.encode();
     CHECK(result.code == code);
     CHECK_THAT(result.err, Contains(message));
@@ -282,7 +281,7 @@ void encode_mutants(int count) {
   const std::string good = read_file(scene.folder / "in.h5");
   for (int seed = 0; seed < count; ++seed) {
     CAPTURE(seed);
-    std::ofstream(scene.folder / "in.h5", std::ios::binary) << test::mutate(good, static_cast<std::uint64_t>(seed));
+    test::write_file(scene.folder / "in.h5", test::mutate(good, static_cast<std::uint64_t>(seed)));
     const auto result = scene.encode();
     CAPTURE(result.err);
     REQUIRE((result.code == 0 || result.code == 1));
@@ -325,8 +324,8 @@ TEST_CASE("etc info describes models, configurations and tensor files", "[nn]") 
   }
   REQUIRE_THAT(info("model/model.safetensors").out,
                Contains("F32   [20, 12]           etc_document_bert/token_emb_lookup/embedding_table"));
-  write_file_atomically(scene.folder / "etc_config.json",
-                        R"({"vocab_size": 30522, "share_qkv_projections": false, "new_field": 1})");
+  test::write_file(scene.folder / "etc_config.json",
+                   R"({"vocab_size": 30522, "share_qkv_projections": false, "new_field": 1})");
   const auto foreign = info("etc_config.json");
   REQUIRE(foreign.code == 0);
   REQUIRE_THAT(foreign.out, Contains("165,825,024 in 462 tensors"));

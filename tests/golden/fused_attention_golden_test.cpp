@@ -7,6 +7,7 @@
 #include "etc_core/autograd/attention.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
+#include "sparse/etc_attention.h"
 #include "tests/core/tensor_values.h"
 #include "tests/golden/golden_group.h"
 #include "tests/golden/golden_run.h"

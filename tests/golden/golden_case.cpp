@@ -225,6 +225,15 @@ std::filesystem::path golden_file_of(const std::filesystem::path& checkpoint) {
   return checkpoint.parent_path().parent_path() / (checkpoint.filename().string() + ".h5");
 }
 
+void require_golden_config(const GoldenFile& file, const std::filesystem::path& config) {
+  const Json own = read_json_file(config);
+  Json golden = parse_json(file.string_attribute("", "config_json"), file.path().string());
+  for (const char* name : {"use_residual_attention", "use_running_mean"}) {
+    if (!own.contains(name)) golden.erase(name);
+  }
+  if (own != golden) fail(config.string(), "expected the configuration of the golden file, {}", json_line(golden));
+}
+
 std::vector<std::filesystem::path> golden_checkpoints(const std::string& config_name) {
   std::vector<std::filesystem::path> found;
   const auto folder = golden_folder();

@@ -84,6 +84,10 @@ std::vector<std::filesystem::path> golden_checkpoints(const std::string& config_
 // The golden file with the weights of such a checkpoint.
 std::filesystem::path golden_file_of(const std::filesystem::path& checkpoint);
 
+// Throws Error unless the configuration beside a checkpoint is that of its golden file. Published configurations do not
+// have the settings of residual scores.
+void require_golden_config(const GoldenFile& file, const std::filesystem::path& config);
+
 // Fills every parameter from the data sets below the group; parameters and data sets must correspond one to one.
 void load_golden_weights(const GoldenFile& file, const std::string& group, ParameterSet& parameters);
 

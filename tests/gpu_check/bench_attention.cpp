@@ -2,6 +2,7 @@
 #include "etc_core/autograd/attention.h"
 #include "etc_core/ops/cuda/product.h"
 #include "etc_core/ops/elementwise.h"
+#include "sparse/etc_attention.h"
 #include "sparse/labels/builders.h"
 #include "tests/gpu_check/device_arrays.h"
 #include "tests/gpu_check/stages.h"

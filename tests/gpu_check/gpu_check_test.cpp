@@ -2,7 +2,6 @@
 #include <cstdlib>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/nn/etc_encoder.h"

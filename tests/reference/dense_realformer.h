@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 namespace etc::reference::realformer {

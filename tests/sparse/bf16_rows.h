@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "etc_core/base/device.h"
 #include "tests/sparse/attention_support.h"
 
 namespace etc::test {

@@ -2,9 +2,7 @@
 // then differ only by the rounding of probabilities and score gradients, and by the order of sums.
 #include <bit>
 #include <cmath>
-#include <cstring>
 
-#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/cpu/bf16_tiles.h"
 #include "sparse/register_cpu.h"

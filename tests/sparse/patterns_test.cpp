@@ -6,7 +6,6 @@
 #include "sparse/patterns/causal.h"
 #include "sparse/patterns/cross.h"
 #include "sparse/register_cpu.h"
-#include "sparse/self_attention.h"
 #include "tests/sparse/pattern_cases.h"
 #include "tests/support/catch.h"
 
@@ -215,14 +214,13 @@ TEST_CASE("impossible patterns are errors", "[sparse]") {
                     Equals("bigbird_attention: bigbird_block_size: expected at least 1, got 0"));
   pattern.block_size = 1;
   pattern.random_blocks = -1;
-  CHECK_THROWS_WITH(sparse::check_bigbird(pattern, false),
+  CHECK_THROWS_WITH(sparse::build_bigbird_tiles(pattern, {1, five.data(), 0, {}}),
                     Contains("bigbird_random_blocks: expected at least 0, got -1"));
   pattern.random_blocks = 0;
-  pattern.per_layer = true;
-  CHECK_NOTHROW(sparse::check_bigbird(pattern, false));
-  CHECK_THROWS_WITH(sparse::check_bigbird(pattern, true),
-                    Contains("bigbird_per_layer: expected false with residual attention, got true"));
-  pattern.per_layer = false;
+  pattern.heads = 0;
+  CHECK_THROWS_WITH(sparse::build_bigbird_tiles(pattern, {1, five.data(), 0, {}}),
+                    Contains("heads with blocks of their own: expected at least 1, got 0"));
+  pattern.heads = 1;
   CHECK_THROWS_WITH(
       sparse::build_bigbird_tiles(
           pattern, {1, five.data(), 0, [](const sparse::BigBirdRow&) { return std::vector<std::int64_t>{5}; }}),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sparse/etc_attention.h"
 #include "sparse/scores.h"
 #include "tests/sparse/attention_support.h"
 #include "tests/support/catch.h"

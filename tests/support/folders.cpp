@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "etc_core/base/error.h"
 
@@ -50,6 +51,15 @@ std::vector<fs::path> golden_files(const std::string& extension) {
 void skip(const std::string& why) {
   std::printf("skipped: %s\n", why.c_str());
   std::fflush(stdout);
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  if (path.has_parent_path()) fs::create_directories(path.parent_path());
+  fs::remove(path);  // some file systems sync a file that is truncated and written again
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) fail("test", "cannot write {}", path.string());
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "etc_core/base/not_copied.h"
@@ -26,6 +27,10 @@ std::vector<std::filesystem::path> golden_files(const std::string& extension);
 
 // Prints "skipped: <why>" to the log. The test then returns.
 void skip(const std::string& why);
+
+// Writes a file, or another in place of an earlier one, which only this test reads: not synced, because fsync would take
+// most of the time of tests that write many files. Throws Error.
+void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 // A new temporary folder; the destructor removes it with its contents.
 class TemporaryFolder : NotCopied {

@@ -272,6 +272,8 @@ void GoldenFile::add_unread(const std::string& group, std::vector<std::string>& 
     add_attributes(prefix + name);
   }
   for (const std::string& name : groups(group)) add_unread(prefix + name, names);
+  if (groups(group).empty() && data_sets(group).empty() && attributes(group).empty())
+    names.push_back(prefix.empty() ? "/" : prefix);
 }
 
 std::vector<std::string> GoldenFile::unread(const std::string& group, const LeftUnread& left) const {

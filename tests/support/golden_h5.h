@@ -71,8 +71,8 @@ class GoldenFile : NotCopied {
     return cut_rows(read_strings(name + "/values"), read<std::int64_t>(name + "/offsets").values);
   }
 
-  // Data sets and attributes of the group and below it that were not read, sorted, without those that a pattern names and
-  // without the root's texts (kind, description, note, provenance, source).
+  // Data sets and attributes of the group and below it that were not read, and empty groups ("group/"), sorted, without
+  // those that a pattern names and without the root's texts (kind, description, note, provenance, source).
   std::vector<std::string> unread(const std::string& group = "", const LeftUnread& left = {}) const;
   // Throws Error naming them if there are any.
   void require_all_read(const std::string& group = "", const LeftUnread& left = {}) const;

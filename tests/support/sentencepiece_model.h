@@ -1,7 +1,6 @@
 // Small hand-written SentencePiece models, so that tests need neither a trainer nor a downloaded file.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 
-#include "etc_core/base/files.h"
 #include "tests/support/folders.h"
 
 namespace etc::test {
@@ -13,7 +12,7 @@ class WrittenFiles {
  public:
   // Returns the new file's path; `name` may contain an existing folder.
   std::filesystem::path write(const std::string& name, const std::string& text) const {
-    write_file_atomically(folder_ / name, text);
+    write_file(folder_ / name, text);
     return folder_ / name;
   }
 

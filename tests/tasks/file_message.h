@@ -6,7 +6,6 @@
 #include <string>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/folders.h"
 
 namespace etc::test {
@@ -15,7 +14,7 @@ namespace etc::test {
 inline std::string message_of_file(const std::string& name, const std::string& text,
                                    const std::function<void(const std::filesystem::path& path)>& read) {
   const TemporaryFolder folder;
-  write_file_atomically(folder / name, text);
+  write_file(folder / name, text);
   try {
     read(folder / name);
   } catch (const Error& error) {

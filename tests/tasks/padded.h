@@ -1,7 +1,6 @@
 // Compares golden features, which include the reference's padding, with features without padding.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "tests/support/catch.h"
@@ -18,6 +17,13 @@ void require_padded(const std::vector<Value>& golden, std::vector<Value> ours, V
     CAPTURE(i);
     REQUIRE(ours[i] == golden[i]);
   }
+}
+
+// Requires all rows of a feature to have one length, as the reference pads them. Otherwise an offset could be wrong
+// unnoticed where a row's padding equals the next row's first number.
+template <typename Value>
+void require_one_length(const std::vector<std::vector<Value>>& rows) {
+  for (const auto& row : rows) REQUIRE(row.size() == rows.front().size());
 }
 
 }  // namespace etc::test

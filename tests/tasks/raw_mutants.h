@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/random.h"
 #include "tasks/prepare/file_pass.h"
@@ -110,7 +109,7 @@ class RawMutants {
  private:
   void pass(const std::string& bytes, std::uint64_t seed) {
     const auto path = folder_ / "mutant.json";
-    write_file_atomically(path, bytes);
+    write_file(path, bytes);
     std::int64_t next = 0;
     prepare::PassCallbacks callbacks;
     callbacks.progress = [](std::int64_t) {};

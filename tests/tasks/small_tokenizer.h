@@ -6,7 +6,6 @@
 #include <string>
 
 #include "data/text/tokenizer.h"
-#include "etc_core/base/files.h"
 #include "tests/support/folders.h"
 
 namespace etc::test {
@@ -27,7 +26,7 @@ inline std::string vocabulary_entries(std::initializer_list<const char*> words) 
 // The WordPiece tokenizer of a vocabulary's text.
 inline std::unique_ptr<data::Tokenizer> tokenizer_of(const std::string& vocabulary) {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", vocabulary);
+  write_file(folder / "vocab.txt", vocabulary);
   return data::load_tokenizer(folder / "vocab.txt");
 }
 

@@ -1,9 +1,8 @@
 #include "etc_core/checkpoint/convert/config_check.h"
 
-#include <algorithm>
-#include <charconv>
+#include <fmt/format.h>
 
-#include "etc_core/base/error.h"
+#include <charconv>
 
 namespace etc::convert {
 

@@ -1,7 +1,5 @@
 #include "etc_core/checkpoint/convert/export.h"
 
-#include <vector>
-
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"

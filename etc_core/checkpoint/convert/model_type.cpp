@@ -1,6 +1,5 @@
 #include "etc_core/checkpoint/convert/model_type.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <vector>

@@ -1,11 +1,11 @@
 #include "etc_core/checkpoint/convert/report.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <cctype>
 #include <numeric>
 #include <unordered_map>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
 
 namespace etc::convert {

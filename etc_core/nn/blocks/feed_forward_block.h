@@ -2,7 +2,7 @@
 #pragma once
 
 #include "etc_core/nn/blocks/residual_placement.h"
-#include "etc_core/ops/activation.h"
+#include "etc_core/ops/activation_kind.h"
 
 namespace etc {
 

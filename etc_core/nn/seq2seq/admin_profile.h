@@ -1,7 +1,6 @@
 // ADMIN's profile pass, and folding of its numbers into norms and kernels (Liu et al. 2020; translation 3).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,9 +2,6 @@
 // encoder's states. Batches are ragged on both sides; nothing is padded.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "etc_core/autograd/vocabulary.h"

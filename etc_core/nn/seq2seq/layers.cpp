@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "etc_core/ops/activation.h"
+
 namespace etc {
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "etc_core/ops/activation.h"
+#include "etc_core/ops/activation_kind.h"
 #include "etc_core/ops/cpu/either_type.h"
 
 namespace etc::ops::cpu {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "etc_core/ops/activation_kind.h"
 #include "etc_core/ops/cpu/either_type.h"
-#include "etc_core/ops/linear.h"
 
 namespace etc::ops::cpu {
 

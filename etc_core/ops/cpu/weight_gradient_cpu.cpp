@@ -71,8 +71,8 @@ constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(FloatTag(
 constexpr int kRows = kLanes == 16 ? 8 : 4;
 constexpr int kVectors = 3;
 constexpr std::int64_t kCols = kVectors * kLanes;
-constexpr std::int64_t kLine = 16;       // numbers of a cache line
-constexpr std::int64_t kAskTokens = 32;  // multiplied between two prefetch requests
+constexpr std::int64_t kLine = 16;            // numbers of a cache line
+constexpr std::int64_t kPrefetchTokens = 32;  // multiplied between two prefetch requests
 // Tokens per loop iteration: the number of instructions matters if another thread shares the core
 // (sparse/cpu/register_tile-inl.h).
 constexpr int kTurnTokens = kLanes == 16 ? 1 : 4;
@@ -117,14 +117,14 @@ HWY_INLINE void pack_columns(const float* from, std::int64_t stride, std::int64_
 // saves a tenth of the time.
 class RowsToPack {
  public:
-  // `rows` rows of `columns` numbers, `stride` apart, in `times` calls of ask().
+  // `rows` rows of `columns` numbers, `stride` apart, in `times` calls of prefetch().
   HWY_INLINE RowsToPack(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                         std::int64_t times)
       : row_(from), stride_(stride), rows_(rows), columns_(columns) {
     lines_ = ceil_div(rows * ceil_div(columns, kLine), times);
   }
 
-  HWY_INLINE void ask() {
+  HWY_INLINE void prefetch() {
     for (std::int64_t n = 0; n < lines_ && rows_ > 0; ++n) {
       hwy::Prefetch(row_ + col_);
       col_ += kLine;
@@ -155,10 +155,10 @@ HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tok
     HWY_UNROLL(3)
     for (FloatVec& s : row) s = hn::Zero(d);
   }
-  for (std::int64_t first = 0; first < tokens; first += kAskTokens) {
-    ahead.a.ask();
-    ahead.b.ask();
-    const std::int64_t count = std::min(kAskTokens, tokens - first);
+  for (std::int64_t first = 0; first < tokens; first += kPrefetchTokens) {
+    ahead.a.prefetch();
+    ahead.b.prefetch();
+    const std::int64_t count = std::min(kPrefetchTokens, tokens - first);
     HWY_UNROLL(kTurnTokens)
     for (std::int64_t t = 0; t < count; ++t, a += kRows, b += kCols) {
       FloatVec right[kVectors];
@@ -175,7 +175,7 @@ HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tok
 }
 
 // Prefetches the part of dw that add_sums will update.
-HWY_INLINE void ask_ahead(float* dw, std::int64_t stride) {
+HWY_INLINE void prefetch_ahead(float* dw, std::int64_t stride) {
   HWY_UNROLL(8)
   for (int row = 0; row < kRows; ++row) {
     HWY_UNROLL(3)
@@ -210,31 +210,33 @@ HWY_INLINE void add_sums(const FloatVec (&sum)[kRows][kVectors], std::int64_t hi
 // Rows [first, first + count) of dw; the corresponding columns of a are packed together.
 struct RowRange {
   std::int64_t first, count;
-  // Number of ask() calls while one panel of b is multiplied with these rows.
-  std::int64_t asks(const PackedTile& tile) const { return ceil_div(count, kRows) * ceil_div(tile.tokens, kAskTokens); }
+  // Number of prefetch() calls while one panel of b is multiplied with these rows.
+  std::int64_t prefetches(const PackedTile& tile) const {
+    return ceil_div(count, kRows) * ceil_div(tile.tokens, kPrefetchTokens);
+  }
 };
 
 // The columns of a after those of `rows`: for the same tokens, or the first columns of the next block of tokens.
 HWY_INLINE RowsToPack a_behind(const PackedTile& tile, const RowRange& rows) {
-  const std::int64_t asks = rows.asks(tile) * ceil_div(tile.wide, kCols), next = rows.first + rows.count;
+  const std::int64_t prefetches = rows.prefetches(tile) * ceil_div(tile.wide, kCols), next = rows.first + rows.count;
   if (next < tile.high) {
-    return {tile.a + next, tile.a_stride, tile.tokens, std::min(kPackedRows, tile.high - next), asks};
+    return {tile.a + next, tile.a_stride, tile.tokens, std::min(kPackedRows, tile.high - next), prefetches};
   }
   return {tile.a + tile.tokens * tile.a_stride, tile.a_stride, tile.next_tokens, std::min(kPackedRows, tile.high),
-          asks};
+          prefetches};
 }
 
 // The columns of b to prefetch while the columns before `end` are multiplied. They are packed only together with the
 // first rows of dw, so later rows prefetch nothing, except that the last ones prefetch the first columns of the next
 // block.
 HWY_INLINE RowsToPack b_behind(const PackedTile& tile, const RowRange& rows, std::int64_t end) {
-  const std::int64_t asks = rows.asks(tile) * (kColUnit / kCols);
+  const std::int64_t prefetches = rows.prefetches(tile) * (kColUnit / kCols);
   if (rows.first == 0 && end < tile.wide) {
-    return {tile.b + end, tile.b_stride, tile.tokens, std::min(kColUnit, tile.wide - end), asks};
+    return {tile.b + end, tile.b_stride, tile.tokens, std::min(kColUnit, tile.wide - end), prefetches};
   }
   const bool last = rows.first + rows.count == tile.high && end == tile.wide;
   return {tile.b + tile.tokens * tile.b_stride, tile.b_stride, last ? tile.next_tokens : 0,
-          std::min(kColUnit, tile.wide), asks};
+          std::min(kColUnit, tile.wide), prefetches};
 }
 
 // dw of `rows` and columns [col, end) += their products.
@@ -243,7 +245,7 @@ HWY_INLINE void add_products(const PackedTile& tile, const RowRange& rows, std::
   for (; col < end; col += kCols) {
     for (std::int64_t row = 0; row < rows.count; row += kRows) {
       float* const dw = tile.dw + (rows.first + row) * tile.dw_stride + col;
-      ask_ahead(dw, tile.dw_stride);
+      prefetch_ahead(dw, tile.dw_stride);
       FloatVec sum[kRows][kVectors];
       sum_of_products(tile.packed_a + row * tile.tokens, tile.packed_b + col * tile.tokens, tile.tokens, ahead, sum);
       add_sums(sum, std::min<std::int64_t>(kRows, rows.count - row), std::min(kCols, end - col), dw, tile.dw_stride);

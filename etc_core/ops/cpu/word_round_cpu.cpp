@@ -2,6 +2,7 @@
 // one pass takes 0.25 to 0.65 of the time of copies, rounding and packing one after the other.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/word_round_cpu.cpp"
+#include "etc_core/base/integers.h"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
@@ -30,7 +31,7 @@ struct WordPlace {
   std::uint16_t* weights;
 
   HWY_INLINE std::uint16_t* block(std::int64_t columns, std::int64_t row) const {
-    const std::int64_t steps = (k + kWordNumbers - 1) / kWordNumbers, cols = to.cols();
+    const std::int64_t steps = ceil_div(k, kWordNumbers), cols = to.cols();
     const std::int64_t group = columns / cols * steps + row / kWordNumbers;
     return weights + (group * to.blocks * kWordBlockBytes + columns % cols / kWordCols * to.block_bytes) / 2;
   }

@@ -1,7 +1,6 @@
 #include "tasks/translation/decode/translate.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "etc_core/base/error.h"

@@ -2,10 +2,8 @@
 
 #include <cstring>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/backends.h"
-#include "etc_core/nn/etc_encoder.h"
 #include "etc_core/nn/parameters.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"

@@ -1,9 +1,7 @@
 // Segments of rows and convolutions over rows: values from formulas, gradients by finite differences, equal bits.
 #include "etc_core/autograd/ngram.h"
 
-#include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
-#include "etc_core/nn/etc_encoder.h"
 #include "etc_core/nn/parameters.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/core/tensor_values.h"

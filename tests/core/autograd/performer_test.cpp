@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
 #include "sparse/performer_projection.h"
 #include "tests/core/autograd/gradient_check.h"

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "etc_core/autograd/functions.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"

@@ -8,6 +8,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/replaceable.h"
 #include "tests/golden/golden_group.h"
+#include "tests/support/folders.h"
 #include "tests/support/worst.h"
 
 using namespace etc;
@@ -79,7 +80,7 @@ TEST_CASE("configurations are compared by what they mean, and tasks and vocabula
     const std::filesystem::path file = folder / name / "config.json";
     Json config = read_json_file(file);
     change(config);
-    write_file_atomically(file, json_text(config));
+    test::write_file(file, json_text(config));
   };
   write("plain", [](Json&) {});
   write("default written", [](Json& config) { config["model"]["use_running_mean"] = false; });
@@ -108,10 +109,10 @@ TEST_CASE("a mean keeps what raw texts are read with", "[checkpoint]") {
   write_numbers(folder / "a", std::vector<float>(6, 1));
   Json config = read_json_file(folder / "a/config.json");
   config["data"]["vocab_file"] = "vocab.txt";
-  write_file_atomically(folder / "a/config.json", json_text(config));
-  write_file_atomically(folder / "a/vocab.txt", "[PAD]");
+  test::write_file(folder / "a/config.json", json_text(config));
+  test::write_file(folder / "a/vocab.txt", "[PAD]");
   for (const char* name : {"abbrev_types.txt", "ortho_context.tab", "tokenizer.json"})
-    write_file_atomically(folder / "a" / name, name);
+    test::write_file(folder / "a" / name, name);
   average_models({folder / "a", folder / "a"}, folder / "mean");
   for (const char* name : {"abbrev_types.txt", "ortho_context.tab", "tokenizer.json"})
     CHECK(read_file(folder / "mean" / name) == name);

@@ -2,7 +2,6 @@
 #include "etc_core/checkpoint/replaceable.h"
 
 #include <cmath>
-#include <fstream>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -86,7 +85,7 @@ TEST_CASE("a mapped model has the bits of a loaded one, from our files and from 
   std::string shifted = bytes;
   shifted.insert(8 + static_cast<unsigned char>(bytes[0]) + 256u * static_cast<unsigned char>(bytes[1]), 4, ' ');
   shifted[0] = static_cast<char>(shifted[0] + 4);
-  write_file_atomically(folder / "theirs", shifted);
+  test::write_file(folder / "theirs", shifted);
   CHECK(TensorFileReader(folder / "ours").is_mappable("kernel"));
   CHECK_FALSE(TensorFileReader(folder / "theirs").is_mappable("kernel"));
   for (const char* file : {"ours", "theirs"}) {
@@ -181,13 +180,13 @@ TEST_CASE("weights that are not numbers are refused, naming tensor and element",
 TEST_CASE("a configuration without a model section, with an unknown key or an impossible one is refused",
           "[checkpoint]") {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "config.json", "{\"vocab_size\": 5}");
+  test::write_file(folder / "config.json", "{\"vocab_size\": 5}");
   REQUIRE_THROWS_AS(read_etc_config(folder.path()), UsageError);
   REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("config.json: expected an object with a section"));
-  write_file_atomically(folder / "config.json", R"({"model": {"vocab_size": 5, "hiden_size": 8}})");
+  test::write_file(folder / "config.json", R"({"model": {"vocab_size": 5, "hiden_size": 8}})");
   REQUIRE_THROWS_WITH(read_etc_config(folder.path()),
                       Contains("model: unknown key hiden_size (did you mean hidden_size?)"));
-  write_file_atomically(folder / "config.json", R"({"model": {"vocab_size": 5, "local_radius": 0}})");
+  test::write_file(folder / "config.json", R"({"model": {"vocab_size": 5, "local_radius": 0}})");
   REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("local_radius: expected an integer from 1"));
 }
 
@@ -199,7 +198,7 @@ TEST_CASE("a path that is no model folder is refused with what it is instead", "
   };
   is_refused(folder.path(), "found a folder without config.json");
   is_refused(folder / "none", "found nothing");
-  write_file_atomically(folder / "file", "text");
+  test::write_file(folder / "file", "text");
   is_refused(folder / "file", "found a file");
 }
 
@@ -216,7 +215,7 @@ TEST_CASE("a model saved over another one leaves what somebody put beside it", "
   Model model;
   model.parameters.initialize(1);
   save_model(folder / "best", document(small_config()), model.parameters);
-  write_file_atomically(folder / "best/notes.txt", "mine");
+  test::write_file(folder / "best/notes.txt", "mine");
   save_model(folder / "best", document(small_config()), model.parameters);
   REQUIRE(read_file(folder / "best/notes.txt") == "mine");
   REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
@@ -229,7 +228,7 @@ TEST_CASE("a model saved over another one leaves no vocabulary of that one", "[c
   Json config = document(small_config());
   config["data"]["vocab_file"] = "vocab.txt";
   save_model(folder / "best", config, model.parameters, {{"vocab.txt", "a"}});
-  write_file_atomically(folder / "best/vocab.model", "mine");
+  test::write_file(folder / "best/vocab.model", "mine");
   save_model(folder / "best", config, model.parameters, {{"vocab.txt", "b"}});
   REQUIRE(read_file(folder / "best/vocab.txt") == "b");
   REQUIRE(read_file(folder / "best/vocab.model") == "mine");
@@ -249,26 +248,26 @@ TEST_CASE("only a model alone is replaceable, and only on request", "[checkpoint
   REQUIRE_NOTHROW(require_replaceable(model, false));
   std::filesystem::create_directories(model);
   REQUIRE_NOTHROW(require_replaceable(model, false));
-  write_file_atomically(folder / "thesis.txt", "years of work");
+  test::write_file(folder / "thesis.txt", "years of work");
   REQUIRE_THROWS_WITH(require_replaceable(folder / "thesis.txt", true), Contains("expected a folder, got a file"));
 
   // Another program's model: config.json and weights, but no section "model". A run: a model directory with subfolders.
   const std::string other = "that is not a model directory", more = "that holds more than a model: ";
-  write_file_atomically(model / "model.safetensors", "numbers");
+  test::write_file(model / "model.safetensors", "numbers");
   refuses(other);
   for (const char* config : {R"({"model_type": "bert"})", R"(["model"])", "{"}) {
-    write_file_atomically(model / "config.json", config);
+    test::write_file(model / "config.json", config);
     refuses(other);
   }
-  write_file_atomically(model / "config.json", R"({"model": {}, "data": {"vocab_file": "vocab.txt"}})");
-  write_file_atomically(model / "vocab.txt", "a");
+  test::write_file(model / "config.json", R"({"model": {}, "data": {"vocab_file": "vocab.txt"}})");
+  test::write_file(model / "vocab.txt", "a");
   REQUIRE_NOTHROW(require_replaceable(model, true));
   REQUIRE_THROWS_WITH(require_replaceable(model, false),
                       Contains("a model is there already") && Contains("--overwrite"));
   std::filesystem::create_directory(model / "best");
   refuses(more + "best");
   std::filesystem::remove(model / "best");
-  write_file_atomically(model / "notes.txt", "mine");
+  test::write_file(model / "notes.txt", "mine");
   refuses(more + "notes.txt");
   std::filesystem::remove(model / "notes.txt");
   std::filesystem::remove(model / "model.safetensors");
@@ -279,7 +278,7 @@ TEST_CASE("a folder that is named like a file of a model is not replaced", "[che
   const test::TemporaryFolder folder;
   const auto model = folder / "model";
   std::filesystem::create_directories(model / "model.ckpt.data-old");
-  write_file_atomically(model / "model.safetensors", "numbers");
-  write_file_atomically(model / "config.json", R"({"model": {}})");
+  test::write_file(model / "model.safetensors", "numbers");
+  test::write_file(model / "config.json", R"({"model": {}})");
   REQUIRE_THROWS_WITH(require_replaceable(model, true), Contains("holds more than a model: model.ckpt.data-old"));
 }

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <memory>
 
@@ -26,7 +25,7 @@ void write_raw(const std::filesystem::path& path, const std::string& header, con
   const std::uint64_t size = header.size();
   std::string bytes(8, '\0');
   std::memcpy(bytes.data(), &size, 8);
-  write_file_atomically(path, bytes + header + data);
+  test::write_file(path, bytes + header + data);
 }
 
 TensorFileWriter example_writer() {
@@ -202,12 +201,12 @@ TEST_CASE("a damaged tensor file is refused with the reason", "[checkpoint]") {
     write_raw(folder / "a", one.header, one.data);
     REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains(one.message));
   }
-  write_file_atomically(folder / "a", "1234567");
+  test::write_file(folder / "a", "1234567");
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains("at least 8 bytes, got 7"));
-  write_file_atomically(folder / "a", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10));
+  test::write_file(folder / "a", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10));
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains("header: expected at most 2 bytes"));
   // A header of 2 GB in a sparse file of that size.
-  write_file_atomically(folder / "a", std::string("\0\0\0\x80\0\0\0\0{", 9));
+  test::write_file(folder / "a", std::string("\0\0\0\x80\0\0\0\0{", 9));
   std::filesystem::resize_file(folder / "a", (std::uint64_t{1} << 31) + 100);
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"),
                       Contains("header: expected at most 16777216 bytes, got 2147483648"));
@@ -224,9 +223,7 @@ void read_mutants(int count) {
   const std::string good = read_file(folder / "good");
   int refused = 0;
   for (int seed = 0; seed < count; ++seed) {
-    // Not atomically, and as a new file, because thousands of syncs would take longer than everything else.
-    std::filesystem::remove(folder / "bad");
-    std::ofstream(folder / "bad", std::ios::binary) << test::mutate(good, static_cast<std::uint64_t>(seed));
+    test::write_file(folder / "bad", test::mutate(good, static_cast<std::uint64_t>(seed)));
     try {
       const TensorFileReader file(folder / "bad");
       for (const auto& [name, entry] : file.entries()) {
@@ -270,19 +267,19 @@ TEST_CASE("the public safetensors library reads our files and we read its files"
   writer.add_i64("n", {-5});
   writer.set_metadata("format", "pt");
   writer.write(folder / "ours");
-  write_file_atomically(folder / "check.py",
-                        "import sys, numpy as np\n"
-                        "from safetensors import safe_open\n"
-                        "from safetensors.numpy import save_file\n"
-                        "with safe_open(sys.argv[1], 'np') as f:\n"
-                        "    assert sorted(f.keys()) == ['n', 'w'], f.keys()\n"
-                        "    assert f.metadata() == {'format': 'pt'}\n"
-                        "    w = f.get_tensor('w')\n"
-                        "    assert w.dtype == np.float32 and (w == np.arange(1, 7).reshape(2, 3)).all()\n"
-                        "    assert f.get_tensor('n').tolist() == [-5]\n"
-                        "save_file({'x': np.array([[1.5], [-2]], np.float32), 'h': np.array([0.1], np.float16),\n"
-                        "           'e': np.zeros((0, 3), np.float32), 'u': np.array([7], np.uint64)},\n"
-                        "          sys.argv[2], {'k': 'v'})\n");
+  test::write_file(folder / "check.py",
+                   "import sys, numpy as np\n"
+                   "from safetensors import safe_open\n"
+                   "from safetensors.numpy import save_file\n"
+                   "with safe_open(sys.argv[1], 'np') as f:\n"
+                   "    assert sorted(f.keys()) == ['n', 'w'], f.keys()\n"
+                   "    assert f.metadata() == {'format': 'pt'}\n"
+                   "    w = f.get_tensor('w')\n"
+                   "    assert w.dtype == np.float32 and (w == np.arange(1, 7).reshape(2, 3)).all()\n"
+                   "    assert f.get_tensor('n').tolist() == [-5]\n"
+                   "save_file({'x': np.array([[1.5], [-2]], np.float32), 'h': np.array([0.1], np.float16),\n"
+                   "           'e': np.zeros((0, 3), np.float32), 'u': np.array([7], np.uint64)},\n"
+                   "          sys.argv[2], {'k': 'v'})\n");
   REQUIRE(test::run_python(*python, (folder / "check.py").string() + " " + (folder / "ours").string() + " " +
                                         (folder / "theirs").string()) == 0);
   const TensorFileReader file(folder / "theirs");

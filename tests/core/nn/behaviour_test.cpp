@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "etc_core/base/cpu_features.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/etc_config.h"
 #include "tests/core/nn/tiny_model.h"

@@ -7,7 +7,6 @@
 #include <map>
 #include <string>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "tests/core/nn/small_dense.h"

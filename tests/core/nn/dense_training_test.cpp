@@ -1,7 +1,6 @@
 // Dense encoders in training and in reduced number types: gradients, equal bits, memory.
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "etc_core/base/counting.h"
 #include "etc_core/base/cpu_features.h"

@@ -1,7 +1,6 @@
 // Gradients of the whole encoder: against finite differences, and equal for any checkpointing period or split of the
 // batch.
 #include "etc_core/base/cpu_features.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/etc_config.h"

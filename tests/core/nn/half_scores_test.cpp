@@ -1,5 +1,4 @@
 // Encoders with carried scores in 16 bits: accuracy of states, and memory.
-#include <string>
 #include <tuple>
 
 #include "etc_core/base/memory_ledger.h"

@@ -1,5 +1,4 @@
 // Invalid inputs are errors that name tensor, position and limit.
-#include "etc_core/base/error.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/support/catch.h"

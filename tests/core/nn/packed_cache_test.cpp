@@ -1,7 +1,7 @@
 #include "etc_core/nn/packed_cache.h"
 #include "etc_core/nn/backends.h"
 
-#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/parameters.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/etc_encoder.h"

@@ -7,6 +7,7 @@
 #include "etc_core/base/counting.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/profiler.h"
+#include "etc_core/nn/blocks/forward_context.h"
 #include "etc_core/nn/count_memory.h"
 #include "etc_core/nn/positions.h"
 #include "tests/core/nn/small_dense.h"

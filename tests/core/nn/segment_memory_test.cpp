@@ -6,7 +6,6 @@
 #include <cstring>
 #include <functional>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/dense_encoder.h"
 #include "tests/core/nn/small_dense.h"

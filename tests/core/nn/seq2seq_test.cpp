@@ -1,8 +1,6 @@
 // Encoder-decoders: forward against the formulas in double, gradients, incremental decoding, ADMIN, initial values.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <set>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"

@@ -1,5 +1,4 @@
 // Training gives the same weights for any number of threads.
-#include <cstring>
 
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/etc_config.h"

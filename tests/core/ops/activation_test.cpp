@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "etc_core/base/error.h"
 #include "etc_core/ops/register.h"
 #include "tests/reference/dense.h"
 #include "tests/support/catch.h"

@@ -6,6 +6,7 @@
 
 #include "etc_core/base/backend.h"
 #include "etc_core/base/cpu_features.h"
+#include "etc_core/ops/activation.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/ops/bf16_arrays.h"

@@ -2,12 +2,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "etc_core/base/cpu_features.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/not_copied.h"
-#include "etc_core/ops/cpu/int8_pairs.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"

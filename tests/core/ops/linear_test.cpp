@@ -1,9 +1,9 @@
 #include "etc_core/ops/linear.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "etc_core/base/parallel.h"
+#include "etc_core/ops/activation.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/ops/linear_support.h"
 #include "tests/reference/dense.h"

@@ -4,7 +4,6 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/ops/top_k_case.h"
-#include "tests/reference/top_k.h"
 #include "tests/support/catch.h"
 
 using namespace etc;

@@ -1,5 +1,4 @@
 // Weights rounded to bf16 directly in words.
-#include <cmath>
 #include <limits>
 #include <vector>
 

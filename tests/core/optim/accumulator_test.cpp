@@ -4,7 +4,6 @@
 #include <cstring>
 #include <random>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/register.h"
 #include "tests/support/catch.h"

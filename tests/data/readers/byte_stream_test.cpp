@@ -1,7 +1,6 @@
 #include "data/readers/byte_stream.h"
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
@@ -41,7 +40,7 @@ void read_mutants(std::uint64_t count) {
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     CAPTURE(seed);
     const std::string mutant = test::mutate(packed, seed);
-    write_file_atomically(folder / "mutant", mutant);
+    test::write_file(folder / "mutant", mutant);
     const ReadBytes outcome = read_all(folder / "mutant", 512);
     constexpr std::size_t kMostPerByte = 1032;  // deflate's largest ratio
     CHECK(outcome.bytes.size() <= kMostPerByte * mutant.size());
@@ -56,10 +55,10 @@ void read_mutants(std::uint64_t count) {
 TEST_CASE("a byte stream gives the same bytes plain, packed and packed in several members", "[readers]") {
   const test::TemporaryFolder folder;
   const std::string text = long_text();
-  write_file_atomically(folder / "plain", text);
-  write_file_atomically(folder / "one.gz", test::gzip(text));
-  write_file_atomically(folder / "two.gz",
-                        test::gzip(text.substr(0, 1000)) + test::gzip(text.substr(1000)) + std::string(512, '\0'));
+  test::write_file(folder / "plain", text);
+  test::write_file(folder / "one.gz", test::gzip(text));
+  test::write_file(folder / "two.gz",
+                   test::gzip(text.substr(0, 1000)) + test::gzip(text.substr(1000)) + std::string(512, '\0'));
   for (const char* name : {"plain", "one.gz", "two.gz"}) {
     CAPTURE(name);
     for (std::size_t block : {std::size_t{7}, std::size_t{1} << 20}) {
@@ -74,7 +73,7 @@ TEST_CASE("cut and damaged gzip data gives its readable beginning and says why i
   const test::TemporaryFolder folder;
   const std::string text = long_text();
   const std::string packed = test::gzip(text);
-  write_file_atomically(folder / "cut.gz", packed.substr(0, packed.size() / 2));
+  test::write_file(folder / "cut.gz", packed.substr(0, packed.size() / 2));
   const ReadBytes cut = read_all(folder / "cut.gz", 4096);
   REQUIRE(cut.bytes.size() > 1000);
   REQUIRE(text.starts_with(cut.bytes));
@@ -82,10 +81,10 @@ TEST_CASE("cut and damaged gzip data gives its readable beginning and says why i
 
   std::string damaged = packed;
   damaged[damaged.size() - 6] ^= 1;  // the checksum
-  write_file_atomically(folder / "damaged.gz", damaged);
+  test::write_file(folder / "damaged.gz", damaged);
   REQUIRE_THAT(read_all(folder / "damaged.gz", 4096).fault, Catch::Contains("gzip data is damaged"));
 
-  write_file_atomically(folder / "tail.gz", packed + "garbage");
+  test::write_file(folder / "tail.gz", packed + "garbage");
   const ReadBytes tail = read_all(folder / "tail.gz", 4096);
   REQUIRE(tail.bytes == text);
   REQUIRE_THAT(tail.fault, Catch::Contains("gzip data is damaged"));
@@ -110,7 +109,7 @@ TEST_CASE("a byte stream hashes every byte of the file as it is stored, also wha
   const std::string text = long_text();
   for (const std::string& bytes :
        {text, test::gzip(text), std::string(), std::string("x"), text + std::string(9, '\0')}) {
-    write_file_atomically(folder / "in", bytes);
+    test::write_file(folder / "in", bytes);
     for (const std::size_t taken : {std::size_t{0}, std::size_t{10}, text.size()}) {
       data::Sha256 hash;
       ByteStream stream(folder / "in");

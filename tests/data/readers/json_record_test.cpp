@@ -6,7 +6,6 @@
 #include "bench/json_pass.h"
 #include "data/probe.h"
 #include "data/readers/member_text.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/memory_ledger.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -211,7 +210,7 @@ TEST_CASE("a record that memory does not suffice for is no fault of the record",
   return test::skip("the sanitizer reserves more than any limit");
 #endif
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "record", "x");
+  test::write_file(folder / "record", "x");
   std::string text = "{\"a\": [7";
   for (int i = 0; i < 1'500'000; ++i) text += ",7";
   RecordSlice slice = slice_of(text + "]}");
@@ -295,14 +294,14 @@ TEST_CASE("5,000 mutated records", "[readers][slow]") {
 
 TEST_CASE("one call of simdjson counts a file's records and names a file it cannot read", "[readers]") {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "a.json", "[{\"id\": 1}, [2], \"three\"]");
+  test::write_file(folder / "a.json", "[{\"id\": 1}, [2], \"three\"]");
   REQUIRE(bench::json_pass(folder / "a.json", RecordLayout::array) == 3);
-  write_file_atomically(folder / "b.json", "[1, 2");
+  test::write_file(folder / "b.json", "[1, 2");
   REQUIRE_THROWS_WITH(bench::json_pass(folder / "b.json", RecordLayout::array), Catch::Contains("b.json: simdjson: "));
   REQUIRE_THROWS_WITH(bench::json_pass(folder / "c.json", RecordLayout::array), Catch::Contains("c.json: simdjson: "));
-  write_file_atomically(folder / "d.jsonl", "{\"a\": 1}\n[2, 3]\n");
+  test::write_file(folder / "d.jsonl", "{\"a\": 1}\n[2, 3]\n");
   REQUIRE(bench::json_pass(folder / "d.jsonl", RecordLayout::lines) == 2);
-  write_file_atomically(folder / "e.jsonl", "{\"a\": 1}\n[2, 3\n");
+  test::write_file(folder / "e.jsonl", "{\"a\": 1}\n[2, 3\n");
   REQUIRE_THROWS_WITH(bench::json_pass(folder / "e.jsonl", RecordLayout::lines),
                       Catch::Contains("e.jsonl: simdjson: "));
 }

@@ -2,7 +2,6 @@
 #include "data/readers/line_blocks.h"
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 
 #include "tests/support/catch.h"
@@ -29,7 +28,7 @@ struct ReadLines {
 
 ReadLines blocks_of(const std::string& bytes, BlockEnd end = BlockEnd::any_line) {
   const test::TemporaryFolder folder;
-  std::ofstream(folder / "raw", std::ios::binary) << bytes;  // without fsync, which would take most of the test's time
+  test::write_file(folder / "raw", bytes);
   ByteStream stream(folder / "raw");
   LineBlockReader reader(stream, end);
   ReadLines outcome;

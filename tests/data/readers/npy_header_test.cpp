@@ -1,7 +1,6 @@
 #include "data/readers/npy_header.h"
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/mutate.h"
@@ -25,7 +24,7 @@ const std::string kGoodHeader = "{'descr': '<f4', 'fortran_order': False, 'shape
 
 NpyHeader read_npy(const std::string& bytes) {
   const etc::test::TemporaryFolder folder;
-  etc::write_file_atomically(folder / "a.npy", bytes);
+  etc::test::write_file(folder / "a.npy", bytes);
   return etc::data::read_npy_header(folder / "a.npy");
 }
 

@@ -2,7 +2,6 @@
 #include "data/readers/question_reader.h"
 
 #include "data/readers/json_record.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -21,7 +20,7 @@ struct ReadQuestions {
 
 ReadQuestions read(const std::string& bytes) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "q.json", bytes);
+  test::write_file(folder / "q.json", bytes);
   ByteStream stream(folder / "q.json");
   QuestionReader reader(stream);
   ReadQuestions outcome;

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
@@ -28,7 +27,7 @@ struct SlicedRecords {
 SlicedRecords slice_all(const std::string& bytes, RecordLayout layout = RecordLayout::array,
                         std::size_t max_record_bytes = RecordSlicer::kMaxRecordBytes) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "raw", bytes);
+  test::write_file(folder / "raw", bytes);
   ByteStream stream(folder / "raw");
   RecordSlicer slicer(stream, layout, max_record_bytes);
   SlicedRecords outcome;

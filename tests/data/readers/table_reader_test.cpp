@@ -1,7 +1,6 @@
 // Tables, cut into rows with their header.
 #include "data/readers/table_reader.h"
 
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
@@ -21,7 +20,7 @@ struct Outcome {
 
 Outcome read(const std::string& bytes, TableForm form, bool header) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "t", bytes);
+  test::write_file(folder / "t", bytes);
   ByteStream stream(folder / "t");
   TableReader reader(stream, form, [&](std::optional<std::string_view>, const TextPosition&) { return header; });
   Outcome outcome;
@@ -63,7 +62,7 @@ TEST_CASE("a first row that is no header is a row", "[data][readers]") {
 
 TEST_CASE("whoever knows the header is asked about an empty file, too", "[data][readers]") {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "t", "\xEF\xBB\xBF");  // only a byte-order mark: empty
+  test::write_file(folder / "t", "\xEF\xBB\xBF");  // only a byte-order mark: empty
   ByteStream stream(folder / "t");
   TableReader reader(stream, TableForm::tabs, [](std::optional<std::string_view> first, const TextPosition& place) {
     if (!first) throw InputFault("header_missing", place, "expected a header");

@@ -100,7 +100,7 @@ TEST_CASE("integers of every width are read, and those beyond 32 bits refused", 
   REQUIRE_THAT(message("link", "x"), Contains("a.h5:/link/x: expected an object of this file, got a soft link"));
   REQUIRE_THAT(message("text", "x"), Contains("a.h5:/text/x: expected integers"));
   REQUIRE_THAT(message("none", "x"), Contains("a.h5:/none: is missing"));
-  write_file_atomically(folder / "b.h5", "not HDF5");
+  test::write_file(folder / "b.h5", "not HDF5");
   REQUIRE_THROWS_WITH(read_arrays(folder / "b.h5", "in", {}), Contains("b.h5: cannot open"));
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("the arrays of a file are listed with their shapes", "[store]") {
   CHECK_THAT(message("deep.h5"), Contains("groups are nested deeper than 16"));
   { test::H5Edit(folder / "large.h5").put_unwritten("/x", 1 << 30, 4096); }
   CHECK_THAT(message("large.h5"), Contains("large.h5:/x: expected at most 0 elements"));
-  write_file_atomically(folder / "b.h5", "not HDF5");
+  test::write_file(folder / "b.h5", "not HDF5");
   CHECK_THAT(message("b.h5"), Contains("b.h5: cannot open"));
 }
 
@@ -142,7 +142,7 @@ void list_mutants(std::uint64_t first_seed, std::uint64_t count) {
   std::uint64_t refused = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
     CAPTURE(seed);
-    write_file_atomically(folder / "bad.h5", test::mutate(bytes, seed));
+    test::write_file(folder / "bad.h5", test::mutate(bytes, seed));
     try {
       list_arrays(folder / "bad.h5");
     } catch (const Error&) {
@@ -167,11 +167,11 @@ TEST_CASE("h5py reads the arrays we write", "[store]") {
   if (!python) return test::skip("no Python with h5py");
   const test::TemporaryFolder folder;
   write_example(folder / "a.h5");
-  write_file_atomically(folder / "check.py",
-                        "import sys, h5py\n"
-                        "f = h5py.File(sys.argv[1])\n"
-                        "assert f['outputs/long'][()].tolist() == [[1, 2, 3], [4, 5, 6]]\n"
-                        "assert f['outputs/layer_0/scores'].shape == (2, 1, 2)\n"
-                        "assert f['outputs/nothing'].shape == (2, 0, 4)\n");
+  test::write_file(folder / "check.py",
+                   "import sys, h5py\n"
+                   "f = h5py.File(sys.argv[1])\n"
+                   "assert f['outputs/long'][()].tolist() == [[1, 2, 3], [4, 5, 6]]\n"
+                   "assert f['outputs/layer_0/scores'].shape == (2, 1, 2)\n"
+                   "assert f['outputs/nothing'].shape == (2, 0, 4)\n");
   REQUIRE(test::run_python(*python, (folder / "check.py").string() + " " + (folder / "a.h5").string()) == 0);
 }

@@ -45,7 +45,7 @@ TEST_CASE("a chunk comes back as it was, whatever the size of its elements", "[d
       const std::span<const std::byte> packed = pack_chunk(chunk, element_size, elements);
       CHECK(packed.size() <= largest_packed(chunk.size()));
       std::vector<std::byte> back(chunk.size());
-      REQUIRE(unpack_chunk(packed, back, element_size));
+      REQUIRE(unpack_chunk(packed, back, element_size, elements));
       CHECK(back == chunk);
     }
   }
@@ -66,8 +66,11 @@ TEST_CASE("a chunk that is not full is packed as with zeros behind its elements"
         whole.resize(back.size());
         const std::vector<std::byte> packed = packed_as(part, element_size);
         CHECK(packed == packed_as(whole, element_size));
-        REQUIRE(unpack_chunk(packed, back, element_size));
+        REQUIRE(unpack_chunk(packed, back, element_size, 5000));
         CHECK(back == whole);
+        std::vector<std::byte> first(part.size());
+        REQUIRE(unpack_chunk(packed, first, element_size, 5000));
+        CHECK(first == part);
       }
     }
   }
@@ -77,16 +80,16 @@ TEST_CASE("packed bytes that are damaged, cut or of another length are refused",
   const std::vector<std::byte> chunk = sample_chunk(4000);
   const std::span<const std::byte> view = pack_chunk(chunk, 4, 1000);
   const std::vector<std::byte> packed(view.begin(), view.end());
-  std::vector<std::byte> back(chunk.size()), shorter(chunk.size() - 4), longer(chunk.size() + 4);
-  REQUIRE(unpack_chunk(packed, back, 4));
-  CHECK_FALSE(unpack_chunk(packed, shorter, 4));
-  CHECK_FALSE(unpack_chunk(packed, longer, 4));
+  std::vector<std::byte> back(chunk.size());
+  REQUIRE(unpack_chunk(packed, back, 4, 1000));
+  CHECK_FALSE(unpack_chunk(packed, std::span(back).first(back.size() - 4), 4, 999));
+  CHECK_FALSE(unpack_chunk(packed, back, 4, 1001));
   for (std::size_t i = 0; i < packed.size(); ++i) {
     std::vector<std::byte> damaged = packed;
     damaged[i] ^= std::byte{0x10};
-    if (unpack_chunk(damaged, back, 4)) FAIL("byte " << i << " was changed unseen");
+    if (unpack_chunk(damaged, back, 4, 1000)) FAIL("byte " << i << " was changed unseen");
   }
   for (const std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{4}, packed.size() - 1}) {
-    CHECK_FALSE(unpack_chunk(std::span(packed).first(size), back, 4));
+    CHECK_FALSE(unpack_chunk(std::span(packed).first(size), back, 4, 1000));
   }
 }

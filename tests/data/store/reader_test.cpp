@@ -198,10 +198,10 @@ TEST_CASE("a file that is no data set of this task and version is refused with b
   CHECK(message("missing.h5") ==
         "h5: " + (folder / "missing.h5").string() + ": cannot open: No such file or directory");
   CHECK(open_error({folder.path()}) == "h5: " + folder.path().string() + ": expected a file, got a folder or a device");
-  write_file_atomically(folder / "text.h5", "not HDF5");
+  test::write_file(folder / "text.h5", "not HDF5");
   CHECK_THAT(message("text.h5"),
              Contains("text.h5: cannot open: ") && Contains("(not an HDF5 file, or a damaged one)"));
-  write_file_atomically(folder / "empty.h5", "");
+  test::write_file(folder / "empty.h5", "");
   CHECK_THAT(message("empty.h5"), Contains("(not an HDF5 file, or a damaged one)"));
   { H5Edit other(folder / "other.h5"); }
   CHECK_THAT(message("other.h5"), Contains("other.h5: format_version: is missing (run `etc prepare` again)"));
@@ -251,7 +251,7 @@ TEST_CASE("whole data sets are stored as before; incomplete ones are of a versio
   CHECK(GoldenFile(folder / "cut.h5").int_attribute("", "format_version") == 2);
   CHECK(GoldenFile(folder / "cut.h5").string_attribute("", "incomplete") == R"([{"name":"a.json","reason":"cut"}])");
   const auto error_with = [&](const std::string& attribute) {
-    write_file_atomically(folder / "bad.h5", read_file(folder / "cut.h5"));
+    test::write_file(folder / "bad.h5", read_file(folder / "cut.h5"));
     { H5Edit(folder / "bad.h5").put_attribute("/", "incomplete", attribute); }
     return open_error({folder / "bad.h5"});
   };
@@ -324,6 +324,35 @@ TEST_CASE("the settings of the preparation come with each example where the sche
   CHECK(DatasetReader({folder / "a.h5"}, sample_schema()).read(0) == expected);
   expected["/preprocess_config"] = std::string(R"({"share":0.1})");
   CHECK(DatasetReader({folder / "a.h5"}, schema).read(0) == expected);
+}
+
+TEST_CASE("a list that the settings leave out is not stored, and not read where a file has it", "[data][store]") {
+  const TemporaryFolder folder;
+  const Schema all = sample_schema();
+  Schema schema = all;
+  for (FeatureSpec& spec : schema.features) {
+    if (spec.align == "vdom") spec.stored_with = [](const Json& settings) { return settings.value("boxes", true); };
+  }
+  DatasetInfo info = sample_info();
+  const auto written = [&](const char* name, const Schema& by, const Example& example) {
+    DatasetWriter writer(folder / name, by, info);
+    writer.append(example);
+    writer.finish({}, 1, 0, 0);
+    return folder / name;
+  };
+  const auto read = [&](const fs::path& file) { return DatasetReader({file}, schema).read(0); };
+  CHECK(read(written("stored.h5", schema, worked_example())) == worked_example());
+  info.preprocess_config["boxes"] = false;
+  CHECK_THAT(error_of([&] { written("refused.h5", schema, worked_example()); }),
+             Contains("/examples/x_coords: expected an empty list"));
+  Example without = worked_example();
+  without["x_coords"] = std::vector<float>();
+  const fs::path file = written("absent.h5", schema, without);
+  CHECK(GoldenFile(file).has("examples/weight"));
+  CHECK(!GoldenFile(file).has("examples/x_coords"));
+  CHECK(read(file) == without);
+  CHECK(DatasetReader({file}, schema).lengths("vdom")[0] == 0);
+  CHECK(read(written("before.h5", all, worked_example())) == without);  // as before the setting counted
 }
 
 TEST_CASE("damaged borders are refused, naming data set, place and values", "[data][store]") {
@@ -412,7 +441,7 @@ TEST_CASE("types, shapes and storage outside the layout are refused", "[data][st
           f.put_integers(path, Ids(20, 1), 4, true, {}, {1 << 25, true, false});
         }) == "expected chunks of at most 64 MiB, got 33554432 elements of 4 bytes");
   const fs::path raw = damage / "raw";
-  write_file_atomically(raw, std::string(100, 'x'));
+  test::write_file(raw, std::string(100, 'x'));
   CHECK(put([&](H5Edit& f) { f.put_external(path, raw, 20); }) ==
         "expected raw data in this file, got external raw data (it is refused)");
   CHECK(put([&](H5Edit& f) { f.put_virtual(path, damage / "good.h5", 20); }) ==
@@ -497,10 +526,10 @@ TEST_CASE("a changed byte of raw data is found by its checksum", "[data][store]"
   write_samples(path, 600, 0, 400);
   std::string bytes = read_file(path);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
-  write_file_atomically(path, bytes);
+  test::write_file(path, bytes);
   CHECK_THAT(open_error({path}),
              Contains(path.string() + ":/examples/") && Contains("/values: cannot read: ") && Contains(kDamagedAdvice));
   bytes.resize(bytes.size() - 1);
-  write_file_atomically(path, bytes);
+  test::write_file(path, bytes);
   CHECK_THAT(open_error({path}), Contains("cannot open: truncated file"));
 }

@@ -2,7 +2,6 @@
 // would hide a mistake that both make.
 #include <string>
 
-#include "etc_core/base/files.h"
 #include "tests/data/store/samples.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -112,11 +111,11 @@ TEST_CASE("a trusted reader finds every detail of the layout in a written file",
   for (const auto& [examples, faults] :
        {std::pair(mixed_examples(), mixed_faults()), std::pair(std::vector<Example>{}, std::vector<Fault>{})}) {
     write_examples(folder / "a.h5", examples, faults);
-    write_file_atomically(folder / "description.json", json_line(description(examples, faults)));
+    test::write_file(folder / "description.json", json_line(description(examples, faults)));
     CHECK(run_script(*python, "check", folder) == 0);
   }
   // The script must fail on a wrong description.
-  write_file_atomically(folder / "description.json", json_line(description(mixed_examples(), mixed_faults())));
+  test::write_file(folder / "description.json", json_line(description(mixed_examples(), mixed_faults())));
   CHECK(run_script(*python, "check", folder, " 2>/dev/null") != 0);
 }
 
@@ -172,7 +171,7 @@ TEST_CASE("a table of gold stands beside the examples, a row per accepted record
   described["attributes"]["n_input_records"] = 2;
   described["gold_features"] = description(kGoldFeatures);
   described["gold"] = {description(kGold[0]), description(kGold[1])};
-  write_file_atomically(folder / "description.json", json_line(described));
+  test::write_file(folder / "description.json", json_line(described));
   CHECK(run_script(*python, "check", folder) == 0);
 }
 
@@ -182,7 +181,7 @@ TEST_CASE("a file by a trusted writer is read as it was meant", "[data][store]")
   const TemporaryFolder folder;
   const auto examples = mixed_examples();
   const auto faults = mixed_faults();
-  write_file_atomically(folder / "description.json", json_line(description(examples, faults)));
+  test::write_file(folder / "description.json", json_line(description(examples, faults)));
   REQUIRE(run_script(*python, "write", folder) == 0);
   const DatasetReader reader({folder / "a.h5"}, sample_schema());
   REQUIRE(reader.size() == static_cast<std::int64_t>(examples.size()));

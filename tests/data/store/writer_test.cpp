@@ -181,14 +181,14 @@ TEST_CASE("nothing stays of a file that is not finished, and an old one stays wh
     CHECK_FALSE(fs::exists(folder / "a.h5"));
   }
   CHECK(fs::is_empty(folder.path()));
-  write_file_atomically(folder / "a.h5", "old");
+  test::write_file(folder / "a.h5", "old");
   { DatasetWriter writer(folder / "a.h5", sample_schema(), sample_info()); }
   CHECK(read_file(folder / "a.h5") == "old");
 }
 
 TEST_CASE("a folder that cannot be written to is an error naming the file", "[data][store]") {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "file", "x");
+  test::write_file(folder / "file", "x");
   const std::vector<std::pair<fs::path, std::string>> cases = {{folder / "file" / "a.h5", ": cannot look up: "},
                                                                {"/proc/a.h5", ": cannot create: "}};
   for (const auto& [path, why] : cases) {

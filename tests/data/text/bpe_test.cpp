@@ -3,7 +3,6 @@
 #include "data/text/bpe.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <optional>
 
@@ -100,7 +99,7 @@ const std::string kVocab =
     "#version: 0.2\nl o\nlo w</w>\ne r</w>\n#dictionary words=13a case=mixed\nlow 5\nlo@@ 3\nw@@ 3\ner 3\n, 1\n";
 
 std::unique_ptr<Tokenizer> tokenizer_of(const test::TemporaryFolder& folder, const std::string& text) {
-  std::ofstream(folder / "v.bpe", std::ios::binary) << text;
+  test::write_file(folder / "v.bpe", text);
   return load_tokenizer(folder / "v.bpe");
 }
 

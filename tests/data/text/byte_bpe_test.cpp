@@ -4,7 +4,6 @@
 #include "data/text/tokenizer_json.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/random.h"
 #include "tests/data/text/small_byte_bpe.h"
@@ -60,8 +59,8 @@ void check_against_package(const data::Tokenizer& tokenizer, const fs::path& voc
   const test::TemporaryFolder folder;
   Json cases = Json::array();
   for (const std::string& text : texts) cases.push_back({{"text", text}, {"ids", tokenizer.encode_ids(text)}});
-  write_file_atomically(folder / "cases.json", json_line(cases));
-  write_file_atomically(folder / "tokenizer.json", data::tokenizer_json(tokenizer));
+  test::write_file(folder / "cases.json", json_line(cases));
+  test::write_file(folder / "tokenizer.json", data::tokenizer_json(tokenizer));
   if (!vocab.empty()) {
     for (const auto& [name, path] : data::vocabulary_files(tokenizer, vocab)) fs::copy_file(path, folder / name);
   }
@@ -131,8 +130,8 @@ TEST_CASE("a byte-level vocabulary says what is wrong with it", "[data][text]") 
   const test::TemporaryFolder folder;
   const fs::path vocab = folder / "vocab.json", merges = folder / "merges.txt";
   const auto message = [&](const std::string& pieces, const std::string& rules) {
-    write_file_atomically(vocab, pieces);
-    rules == "none" ? void(fs::remove(merges)) : write_file_atomically(merges, rules);
+    test::write_file(vocab, pieces);
+    rules == "none" ? void(fs::remove(merges)) : test::write_file(merges, rules);
     try {
       data::load_tokenizer(vocab);
     } catch (const Error& error) {

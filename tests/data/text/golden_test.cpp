@@ -9,7 +9,6 @@
 #include "data/text/tokenizer.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -1,6 +1,5 @@
 // Damaged vocabularies, models and tables: every mutant gives a clear Error or a usable object. Mutants are the same in
 // every run; a failure prints the number that reproduces it.
-#include <fstream>
 #include <functional>
 
 #include "data/text/sentence_splitter.h"
@@ -24,11 +23,6 @@ constexpr int kFew = 200, kMany = 5000;
 const std::string kText =
     "The U.S. Navy (in 2018, 1,000) met J. Smith . . . Caf\u00e9 \u4e2d\u6587, un\u00e9-affable? \"Yes.\" A\u00b2, "
     "x000, He left.\nAAA the end";
-
-// Without the fsync of write_file_atomically, which would take most of the test's time.
-void write(const fs::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 // Whether load() succeeds; the message of an Error must name the file.
 bool loads(const fs::path& file, const std::function<void()>& load) {
@@ -58,7 +52,7 @@ void mutate_vocabulary(const std::string& name, const std::string& bytes, int co
   int loaded = 0;
   for (int seed = 0; seed < count; ++seed) {
     CAPTURE(name, seed);
-    write(folder / name, test::mutate(bytes, static_cast<std::uint64_t>(seed)));
+    test::write_file(folder / name, test::mutate(bytes, static_cast<std::uint64_t>(seed)));
     loaded += loads(folder / name, [&] { use(*data::load_tokenizer(folder / name)); }) ? 1 : 0;
   }
   CHECK(loaded < count);  // some damage must have been detected
@@ -97,8 +91,8 @@ void mutate_byte_bpe(int count) {
   for (int seed = 0; seed < count; ++seed) {
     CAPTURE(seed);
     const bool first = seed % 2 == 0;
-    write(vocab, first ? test::mutate(pieces, static_cast<std::uint64_t>(seed)) : pieces);
-    write(folder / "merges.txt", first ? merges : test::mutate(merges, static_cast<std::uint64_t>(seed)));
+    test::write_file(vocab, first ? test::mutate(pieces, static_cast<std::uint64_t>(seed)) : pieces);
+    test::write_file(folder / "merges.txt", first ? merges : test::mutate(merges, static_cast<std::uint64_t>(seed)));
     try {
       use(*data::load_tokenizer(vocab));
       ++loaded;
@@ -133,7 +127,8 @@ void mutate_punkt(int count) {
     CAPTURE(files[damaged].first, seed);
     for (std::size_t i = 0; i < files.size(); ++i) {
       const std::string& bytes = files[i].second;
-      write(folder / files[i].first, i == damaged ? test::mutate(bytes, static_cast<std::uint64_t>(seed)) : bytes);
+      test::write_file(folder / files[i].first,
+                       i == damaged ? test::mutate(bytes, static_cast<std::uint64_t>(seed)) : bytes);
     }
     loaded +=
         loads(folder / files[damaged].first,
@@ -155,12 +150,12 @@ void mutate_punkt(int count) {
 // Texts of random bytes, mostly text-like: any text must be encoded and split.
 void encode_damaged_texts(int count) {
   const test::TemporaryFolder folder;
-  write(folder / "vocab.txt", small_vocabulary());
-  write(folder / "small.model", test::small_sentencepiece_model());
-  write(folder / "abbrev_types.txt", "mr");
-  write(folder / "collocations.tab", "a\tb");
-  write(folder / "sent_starters.txt", "however");
-  write(folder / "ortho_context.tab", "he\t118");
+  test::write_file(folder / "vocab.txt", small_vocabulary());
+  test::write_file(folder / "small.model", test::small_sentencepiece_model());
+  test::write_file(folder / "abbrev_types.txt", "mr");
+  test::write_file(folder / "collocations.tab", "a\tb");
+  test::write_file(folder / "sent_starters.txt", "however");
+  test::write_file(folder / "ortho_context.tab", "he\t118");
   const auto lower = data::load_tokenizer(folder / "vocab.txt");
   const auto cased = data::load_tokenizer(folder / "vocab.txt", {.do_lower_case = false});
   const auto sentencepiece = data::load_tokenizer(folder / "small.model");

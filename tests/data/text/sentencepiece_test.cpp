@@ -5,7 +5,6 @@
 
 #include "data/text/sentencepiece_check.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/sentencepiece_model.h"
@@ -21,7 +20,7 @@ namespace {
 
 std::unique_ptr<data::Tokenizer> load_model(const std::string& bytes, const data::TokenizerOptions& options = {}) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "small.model", bytes);
+  test::write_file(folder / "small.model", bytes);
   return data::load_tokenizer(folder / "small.model", options);
 }
 

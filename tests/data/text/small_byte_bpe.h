@@ -8,8 +8,8 @@
 
 #include "data/text/byte_words.h"
 #include "data/text/tokenizer.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tests/support/folders.h"
 
 namespace etc::test {
 
@@ -28,8 +28,8 @@ inline std::unique_ptr<data::Tokenizer> small_byte_bpe(
     const std::filesystem::path& folder,
     const std::vector<std::string>& more = {"th", "the", "\u0120th", "\u0120the", "in", "\u0120in", "er"},
     const std::string& merges = "#version: 0.2\nt h\ni n\n\u0120 th\ne r\n\u0120 in\n\u0120th e\nth e\n") {
-  write_file_atomically(folder / "vocab.json", byte_pieces(more));
-  write_file_atomically(folder / "merges.txt", merges);
+  write_file(folder / "vocab.json", byte_pieces(more));
+  write_file(folder / "merges.txt", merges);
   return data::load_tokenizer(folder / "vocab.json");
 }
 

@@ -2,7 +2,6 @@
 #include "data/text/punkt_words.h"
 #include "data/text/sentence_splitter.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/threads.h"
@@ -35,10 +34,10 @@ struct Tables {
     return data::load_splitter("punkt:" + folder.path().string());
   }
   void write(const test::TemporaryFolder& folder) const {
-    write_file_atomically(folder / "abbrev_types.txt", abbreviations);
-    write_file_atomically(folder / "collocations.tab", collocations);
-    write_file_atomically(folder / "sent_starters.txt", starters);
-    write_file_atomically(folder / "ortho_context.tab", contexts);
+    test::write_file(folder / "abbrev_types.txt", abbreviations);
+    test::write_file(folder / "collocations.tab", collocations);
+    test::write_file(folder / "sent_starters.txt", starters);
+    test::write_file(folder / "ortho_context.tab", contexts);
   }
 };
 

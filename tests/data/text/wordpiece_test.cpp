@@ -18,7 +18,7 @@ namespace {
 // The tokenizer of a vocabulary with these bytes.
 std::unique_ptr<data::Tokenizer> load_vocabulary(const std::string& bytes, bool lower_case = true) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", bytes);
+  test::write_file(folder / "vocab.txt", bytes);
   return data::load_tokenizer(folder / "vocab.txt", {.do_lower_case = lower_case});
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a vocabulary keeps its lines in order, trimmed, with one blank line a
 TEST_CASE("a line that repeats a piece of a vocabulary has no id, which is said once", "[data][text]") {
   const test::TemporaryFolder folder;
   log::also_to_file(folder / "log");
-  write_file_atomically(folder / "vocab.txt", "[UNK]\na\n\nb\n a\n\nc\n##c\n");
+  test::write_file(folder / "vocab.txt", "[UNK]\na\n\nb\n a\n\nc\n##c\n");
   const auto tokenizer = data::load_tokenizer(folder / "vocab.txt");
   CHECK(tokenizer->vocab_size() == 6);
   CHECK(tokenizer->piece_id("b") == 3);
@@ -115,7 +115,7 @@ TEST_CASE("a line that repeats a piece of a vocabulary has no id, which is said 
       "vocab.txt: 2 lines that repeat an earlier one have no id: from line 5 on, ids are below the numbers of lines";
   REQUIRE(log.find(warning) != std::string::npos);
   CHECK(log.find(warning) == log.rfind(warning));
-  write_file_atomically(folder / "other.txt", "[UNK]\na\na\n");
+  test::write_file(folder / "other.txt", "[UNK]\na\na\n");
   CHECK(data::load_tokenizer(folder / "other.txt")->vocab_size() == 2);
   CHECK_THAT(read_file(folder / "log"),
              Contains("other.txt: 1 line that repeats an earlier one has no id: from line 3"));

@@ -2,7 +2,6 @@
 #include "data/text/wordpiece_trainer.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 
 #include "data/text/tokenizer.h"
@@ -153,7 +152,7 @@ TEST_CASE("whatever the text, the tokenizer takes the vocabulary and knows its w
     }
     std::string lines;
     for (const std::string& piece : learn_wordpiece(counts, training)) lines += piece + "\n";
-    std::ofstream(folder / "vocab.txt", std::ios::binary) << lines;  // without fsync
+    test::write_file(folder / "vocab.txt", lines);
     const auto tokenizer = load_tokenizer(folder / "vocab.txt", {.do_lower_case = training.lower_case});
     CHECK(tokenizer->encode(texts[0]).unknown_words.empty());
   }

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "tests/sparse/labels/structures.h"
 #include "tests/support/catch.h"

@@ -27,25 +27,44 @@ void for_each_group(const std::string& kind,
     for (const std::string& group : groups) {
       CAPTURE(path, group);
       check(file, group);
+      file.require_all_read(group);
     }
   }
 }
 
+using Array = etc::test::GoldenArray<std::int32_t>;
+
 // Row b of an array [B, …].
-Ids row(const etc::test::GoldenArray<std::int32_t>& array, std::int64_t b) {
+Ids row(const Array& array, std::int64_t b) {
+  REQUIRE(b < array.shape.at(0));
   const auto size = static_cast<std::int64_t>(array.values.size()) / array.shape.at(0);
   return {array.values.begin() + b * size, array.values.begin() + (b + 1) * size};
 }
 
+// An array [batch, …].
+Array of_batch(const GoldenFile& file, const std::string& path, std::int64_t batch) {
+  const Array array = file.read<std::int32_t>(path);
+  CAPTURE(path);
+  REQUIRE(array.shape.at(0) == batch);
+  return array;
+}
+
+bool flag(const GoldenFile& file, const std::string& group, const std::string& name) {
+  const std::int64_t stored = file.int_attribute(group, name);
+  CAPTURE(name);
+  REQUIRE((stored == 0 || stored == 1));
+  return stored == 1;
+}
+
 Direction direction(const GoldenFile& file, const std::string& group) {
-  const bool ignored = file.has_attribute(group, "ignore_direction") && file.int_attribute(group, "ignore_direction");
+  const bool ignored = file.has_attribute(group, "ignore_direction") && flag(file, group, "ignore_direction");
   return ignored ? Direction::ignored : Direction::counts;
 }
 
 Ids mask_of(const GoldenFile& file, const std::string& group, const Ids& input) {
   const std::string op = file.string_attribute(group, "op");
   const auto kind = [&] {
-    return file.int_attribute(group, "use_starting_breakpoints") ? Breakpoints::starting : Breakpoints::ending;
+    return flag(file, group, "use_starting_breakpoints") ? Breakpoints::starting : Breakpoints::ending;
   };
   const auto radius = [&] { return file.int_attribute(group, "local_radius"); };
   if (op == "segmented" || op == "input_mask") return segmented_mask(input);
@@ -60,10 +79,11 @@ Ids mask_of(const GoldenFile& file, const std::string& group, const Ids& input) 
 struct Builder {
   const GoldenFile& file;
   std::string kind, folder, flags;
+  std::int64_t batch;  // examples
 
   Ids array(const std::string& name, std::int64_t b) const {
     const std::string path = folder + "/" + name;
-    return file.has(path) ? row(file.read<std::int32_t>(path), b) : Ids{};
+    return file.has(path) ? row(of_batch(file, path, batch), b) : Ids{};
   }
 
   // global_token_ids: filled by the fixed-block builder.
@@ -88,15 +108,19 @@ struct Builder {
     const Ids sentences = array("long_sentence_ids", b), globals = array("global_paragraph_breakpoints", b);
     const Ids g2l = array("ignore_hard_g2l_mask", b), l2g = array("ignore_hard_l2g_mask", b);
     const Ids linked = array("l2g_linked_ids", b);
-    return multihop_structure({long_breakpoints, paragraphs, sentences, globals, g2l, l2g, linked,
-                               file.int_attribute(flags, "flat_sequence") != 0});
+    return multihop_structure(
+        {long_breakpoints, paragraphs, sentences, globals, g2l, l2g, linked, flag(file, flags, "flat_sequence")});
   }
 };
+
+std::int64_t examples_of(const GoldenFile& file, const std::string& masks) {
+  return file.read<std::int32_t>(masks + "/l2l_att_mask").shape.at(0);
+}
 
 // Compares masks and ids of all examples with `expected` (a folder), then labels built in both ways with each other.
 void check_builder(const Builder& builder, const LabelOptions& options, const std::string& expected) {
   const GoldenFile& file = builder.file;
-  const std::int64_t batch = file.read<std::int32_t>(expected + "/l2l_att_mask").shape.at(0);
+  const std::int64_t batch = builder.batch;
   const bool relative = options.relative_pos_max_distance > 0;
   std::vector<AttentionStructure> examples;
   for (std::int64_t b = 0; b < batch; ++b) {
@@ -108,7 +132,7 @@ void check_builder(const Builder& builder, const LabelOptions& options, const st
       CAPTURE(name);
       const std::string path = expected + "/" + name;
       REQUIRE(file.has(path) == !values.empty());
-      if (!values.empty()) REQUIRE(row(file.read<std::int32_t>(path), b) == values);
+      if (!values.empty()) REQUIRE(row(of_batch(file, path, batch), b) == values);
     };
     same("l2l_att_mask", got.l2l_mask);
     same("l2g_att_mask", got.l2g_mask);
@@ -120,7 +144,7 @@ void check_builder(const Builder& builder, const LabelOptions& options, const st
     same("g2l_relative_att_ids", got.g2l_ids);
     const std::string tokens = expected + "/global_token_ids";
     if (!global_token_ids.empty() && file.has(tokens))
-      REQUIRE(row(file.read<std::int32_t>(tokens), b) == global_token_ids);
+      REQUIRE(row(of_batch(file, tokens, batch), b) == global_token_ids);
   }
 
   // The explicit arrays, passed as B examples of exactly L and G tokens, must give the same labels as the builders.
@@ -152,14 +176,20 @@ void check_builder(const Builder& builder, const LabelOptions& options, const st
 TEST_CASE("relative ids equal the reference's", "[labels][golden]") {
   for_each_group("relative_ids", [](const GoldenFile& file, const std::string& group) {
     const std::int64_t k = file.int_attribute(group, "max_distance");
-    const auto ids = file.read<std::int32_t>(group + "/ids");
-    const std::int64_t batch = ids.shape.at(0), n = ids.shape.at(1);
+    const Array ids = file.read<std::int32_t>(group + "/ids");
+    REQUIRE(ids.shape.size() == 3);
+    const std::int64_t batch = ids.shape[0], n = ids.shape[1];
+    const bool overwritten = file.has(group + "/segment_ids");
+    if (!overwritten) {
+      CHECK(file.int_attribute(group, "batch_size") == batch);
+      CHECK(file.int_attribute(group, "seq_len") == n);
+    }
     for (std::int64_t b = 0; b < batch; ++b) {
       Ids got;
-      if (file.has(group + "/segment_ids")) {
-        const auto before = file.read<std::int32_t>(group + "/rel_att_ids");
-        REQUIRE(full_relative_ids(n, k) == row(before, b));
-        got = overwrite_outside_segments(row(before, b), row(file.read<std::int32_t>(group + "/segment_ids"), b),
+      if (overwritten) {
+        const Ids before = row(of_batch(file, group + "/rel_att_ids", batch), b);
+        REQUIRE(full_relative_ids(n, k) == before);
+        got = overwrite_outside_segments(before, row(of_batch(file, group + "/segment_ids", batch), b),
                                          static_cast<std::int32_t>(file.int_attribute(group, "overwrite_value")));
       } else if (file.has_attribute(group, "local_radius")) {
         got = local_relative_ids(n, file.int_attribute(group, "local_radius"), k, direction(file, group));
@@ -176,9 +206,9 @@ TEST_CASE("relative ids equal the reference's", "[labels][golden]") {
 
 TEST_CASE("masks equal the reference's", "[labels][golden]") {
   for_each_group("masks", [](const GoldenFile& file, const std::string& group) {
-    const auto input = file.read<std::int32_t>(group + "/input");
-    const auto mask = file.read<std::int32_t>(group + "/mask");
-    for (std::int64_t b = 0; b < input.shape.at(0); ++b) {
+    const Array input = file.read<std::int32_t>(group + "/input");
+    const Array mask = of_batch(file, group + "/mask", input.shape.at(0));
+    for (std::int64_t b = 0; b < input.shape[0]; ++b) {
       REQUIRE(mask_of(file, group, row(input, b)) == row(mask, b));
     }
   });
@@ -186,10 +216,11 @@ TEST_CASE("masks equal the reference's", "[labels][golden]") {
 
 TEST_CASE("the builders' masks and ids equal the reference's", "[labels][golden]") {
   for_each_group("side_inputs", [](const GoldenFile& file, const std::string& group) {
-    const LabelOptions options{
-        file.int_attribute(group, "local_radius"), file.int_attribute(group, "relative_pos_max_distance"),
-        file.int_attribute(group, "use_hard_g2l_mask") != 0, file.int_attribute(group, "use_hard_l2g_mask") != 0};
-    check_builder({file, file.string_attribute(group, "kind"), group + "/builder", group}, options, group);
+    const LabelOptions options{file.int_attribute(group, "local_radius"),
+                               file.int_attribute(group, "relative_pos_max_distance"),
+                               flag(file, group, "use_hard_g2l_mask"), flag(file, group, "use_hard_l2g_mask")};
+    check_builder({file, file.string_attribute(group, "kind"), group + "/builder", group, examples_of(file, group)},
+                  options, group);
   });
 }
 
@@ -204,6 +235,8 @@ TEST_CASE("the builders give the masks and ids that the reference's models were 
     const LabelOptions options{config.at("local_radius").get<std::int64_t>(),
                                config.at("relative_pos_max_distance").get<std::int64_t>(),
                                config.at("use_hard_g2l_mask").get<bool>(), config.at("use_hard_l2g_mask").get<bool>()};
-    check_builder({file, file.string_attribute("builder", "kind"), "builder", "builder"}, options, "inputs");
+    check_builder({file, file.string_attribute("builder", "kind"), "builder", "builder", examples_of(file, "inputs")},
+                  options, "inputs");
+    file.require_all_read("builder");
   }
 }

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "tests/support/catch.h"
 

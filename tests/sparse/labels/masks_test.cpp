@@ -1,6 +1,5 @@
 #include "sparse/labels/masks.h"
 
-#include "etc_core/base/error.h"
 #include "tests/support/catch.h"
 
 using namespace etc::sparse;

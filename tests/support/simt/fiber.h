@@ -1,7 +1,6 @@
 // Threads of a block as fibers: each has its own stack, and all run on one OS thread by switching stacks.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 

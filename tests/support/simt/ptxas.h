@@ -1,7 +1,6 @@
 // Compile-time check of kernels: what ptxas reports about them, parsed from `nvcc -Xptxas -v`.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <unordered_map>
-#include <vector>
 
 namespace etc::simt {
 

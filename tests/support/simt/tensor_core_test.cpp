@@ -4,7 +4,6 @@
 
 #include "etc_core/base/cuda/simt.h"
 #include "tests/support/catch.h"
-#include "tests/support/simt/emulator.h"
 
 using namespace etc;
 

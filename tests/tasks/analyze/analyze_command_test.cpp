@@ -1,7 +1,6 @@
 // etc analyze: output files, messages and refused input.
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "tasks/analyze/model_analysis.h"
 #include "tasks/feed/features.h"
 #include "tasks/train/evaluate.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/train/place.h"
 
@@ -310,12 +310,12 @@ TEST_CASE("what an analysis cannot do is noticed before the first model is analy
   fs::copy(scene.model, alone, fs::copy_options::recursive);
   etc::Json config = etc::read_json_file(alone / "config.json");
   config.erase("task");
-  etc::write_file_atomically(alone / "config.json", config.dump());
+  etc::test::write_file(alone / "config.json", config.dump());
   CHECK(has(refused({"--gradients", "2", "--compare", alone.string()}), "the model has no task"));
   REQUIRE(scene.analyze({"--compare", alone.string(), "--examples", "3"}).code == 0);
   // Models of other data.
   config["task"] = {{"name", "hotpotqa"}};
-  etc::write_file_atomically(alone / "config.json", config.dump());
+  etc::test::write_file(alone / "config.json", config.dump());
   CHECK(has(refused({"--overwrite", "--compare", alone.string()}), "the model was trained for hotpotqa"));
   CHECK(etc::read_json_file(scene.output / "summary.json").at("models").size() == 2);
 }
@@ -446,14 +446,14 @@ TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[ana
   CHECK(has(scene.analyze().err, "holds an analysis already (--overwrite replaces it)"));
   CHECK(scene.analyze({"--overwrite", "--examples", "2"}).code == 0);
   for (const char* name : {"notes.txt", "drawing.svg", "model_1/notes.txt", "model_x/analysis.h5"}) {
-    etc::write_file_atomically(scene.output / name, "mine");
+    etc::test::write_file(scene.output / name, "mine");
     const Result foreign = scene.analyze({"--overwrite"});
     CHECK(foreign.code == 2);
     CHECK(has(foreign.err, "expected a new or empty folder"));
     CHECK(etc::read_file(scene.output / name) == "mine");
     fs::remove_all(scene.output / *fs::path(name).begin());
   }
-  etc::write_file_atomically(scene.output / "summary.json", "{\"mine\": 1}");
+  etc::test::write_file(scene.output / "summary.json", "{\"mine\": 1}");
   const Result foreign = scene.analyze({"--overwrite"});
   CHECK(foreign.code == 2);
   CHECK(has(foreign.err, "expected a new or empty folder"));
@@ -474,7 +474,7 @@ TEST_CASE("files put into the output while an analysis runs stay", "[analyze]") 
                                                           "--output", scene.output, "--all-heads"}),
                          scene.folder / "analysis");
   child.run_until([&] { return fs::exists(err) && has(etc::read_file(err), "expected peak memory"); });
-  etc::write_file_atomically(scene.output / "notes.txt", "mine");
+  etc::test::write_file(scene.output / "notes.txt", "mine");
   child.wait();
   CHECK(fs::exists(scene.output / "notes.txt"));
 }
@@ -532,7 +532,7 @@ TEST_CASE("a document's page holds its tokens and whom they attend to, and needs
   CHECK(has(scene.run(scene.document({"--vocab", vocab})).err, "exists already (--overwrite replaces it)"));
   CHECK(scene.run(scene.document({"--vocab", vocab, "--overwrite"})).code == 0);
   const std::string other = scene.folder / "other.html";
-  etc::write_file_atomically(other, "<html>mine</html>");
+  etc::test::write_file(other, "<html>mine</html>");
   const Result kept = scene.run({"analyze", "--model", scene.model, "--data", scene.data, "--output", other,
                                  "--document", "1", "--vocab", vocab, "--overwrite"});
   CHECK(kept.code == 2);

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "etc_core/base/error.h"
 #include "sparse/etc_attention.h"
 #include "sparse/self_attention.h"
 #include "tasks/analyze/model_analysis.h"

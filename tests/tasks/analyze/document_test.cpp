@@ -3,6 +3,7 @@
 
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/command_walk.h"
 
 namespace {
@@ -93,7 +94,7 @@ TEST_CASE("a document of a plain text has a page; numbers beyond the input are r
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Texts scene;
   const std::string text = scene.path("two.txt"), page = scene.path("page.html"), model = scene.path("run/best");
-  etc::write_file_atomically(text, "\nThe first.\nIt has two lines.\n\n\nThe second. It has two sentences.\n");
+  etc::test::write_file(text, "\nThe first.\nIt has two lines.\n\n\nThe second. It has two sentences.\n");
   const auto words = [&](const Words& more) {
     return joined({"analyze", "--model", model, "--input", text, "--output", page, "--overwrite"}, more);
   };
@@ -130,7 +131,7 @@ TEST_CASE("a page of 4,096 tokens stays below 5 MB and works in a browser", "[an
   const std::string model = scene.path("long"), text = scene.path("long.txt"), page = scene.path("page.html");
   std::string words;
   for (int n = 0; n < 2000; ++n) words += n % 20 == 19 ? "harbour.\n" : "The old ";
-  etc::write_file_atomically(text, words);
+  etc::test::write_file(text, words);
   scene.run({"train",
              "--task",
              "pretrain",

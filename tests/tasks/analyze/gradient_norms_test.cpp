@@ -2,8 +2,6 @@
 // slope of the loss along the gradient.
 #include "tasks/analyze/gradient_norms.h"
 
-#include <cmath>
-
 #include "etc_core/base/parallel.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "etc_core/base/machine_share.h"
+#include "etc_core/base/median.h"
 #include "tests/tasks/train/place.h"
 
 namespace {
@@ -36,11 +37,6 @@ double seconds_of_training(const Place& place, const std::string& threads) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void compare_beside(int programs) {
   const Place place;
   etc::test::write_readable_dataset(place.folder / "many.h5", 0, 320);
@@ -51,10 +47,10 @@ void compare_beside(int programs) {
     two.push_back(seconds_of_training(place, "2"));
   }
   std::printf("seconds beside %d programs, median and best of 9: one thread %.2f, %.2f; two %.2f, %.2f\n", programs,
-              median(one), *std::min_element(one.begin(), one.end()), median(two),
+              etc::median(one), *std::min_element(one.begin(), one.end()), etc::median(two),
               *std::min_element(two.begin(), two.end()));
   // Loose, because the load of the machine itself changes; threads that spin make it 10 to 25.
-  CHECK(median(two) <= 3 * median(one));
+  CHECK(etc::median(two) <= 3 * etc::median(one));
 }
 
 // With OpenMP's own spin-waiting threads two threads take 10 to 25 times as long as one.

@@ -91,7 +91,7 @@ TEST_CASE("a task as the first word is the option, and a mistyped one is told", 
 // Writes the completion script of a shell into the folder: bash, zsh or fish.
 void write_completion(const test::TemporaryFolder& folder, const std::string& name) {
   const std::string script = printed({"completion", name});
-  write_file_atomically(folder / name, script);
+  test::write_file(folder / name, script);
   CHECK_THAT(script, Catch::Contains("learning-rate") && Catch::Contains("keyphrases"));
   if (!has_program(name)) return;
   const bool read = shell(folder, name + " -n " + name);
@@ -104,9 +104,9 @@ TEST_CASE("bash completes by its script", "[cli]") {
   const test::TemporaryFolder folder;
   write_completion(folder, "bash");
   const auto completed = [&](const std::string& words) {
-    write_file_atomically(folder / "try.sh",
-                          "source ./bash\nCOMP_WORDS=(" + words +
-                              ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_etc\necho \"${COMPREPLY[*]}\"\n");
+    test::write_file(folder / "try.sh",
+                     "source ./bash\nCOMP_WORDS=(" + words +
+                         ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_etc\necho \"${COMPREPLY[*]}\"\n");
     CHECK(shell(folder, "bash try.sh"));
     return read_file(folder / "out");
   };
@@ -123,7 +123,7 @@ TEST_CASE("fish completes by its script", "[cli]") {
   const test::TemporaryFolder folder;
   write_completion(folder, "fish");
   if (!has_program("fish")) return test::skip("fish is not installed");
-  write_file_atomically(folder / "try.fish", "source ./fish\ncomplete -C $argv[1]\n");
+  test::write_file(folder / "try.fish", "source ./fish\ncomplete -C $argv[1]\n");
   const auto completed = [&](const std::string& line) {
     CHECK(shell(folder, "HOME=\"$PWD\" fish try.fish '" + line + "' | cut -f 1 | sort"));
     return read_file(folder / "out");
@@ -158,7 +158,7 @@ TEST_CASE("zsh completes by its script", "[cli]") {
   write_completion(folder, "zsh");
   if (!has_program("zsh")) return test::skip("zsh is not installed");
   std::filesystem::rename(folder / "zsh", folder / "_etc");
-  write_file_atomically(folder / "try.zsh", kTypedIntoZsh);
+  test::write_file(folder / "try.zsh", kTypedIntoZsh);
   CHECK(shell(folder,
               "zsh -f try.zsh 'etc keyph' 'etc prepare wik' 'etc prepare wikihop --seq-l' 'etc eval --compute in' "
               "'etc predict --span-selection dis' 'etc predict --model try'"));
@@ -176,7 +176,7 @@ TEST_CASE("the manual page has every command and option, and groff reads it", "[
   }
   if (!has_program("groff")) return;
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "etc.1", page);
+  test::write_file(folder / "etc.1", page);
   CHECK(shell(folder, "groff -man -Tutf8 -Kutf8 -ww etc.1 > page; test -s page"));
   CHECK(read_file(folder / "out") == "");
 }

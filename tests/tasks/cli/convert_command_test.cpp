@@ -1,5 +1,6 @@
 // etc convert from the user's point of view: its output, its files, what it refuses, and that nothing is left
 // incomplete.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -7,7 +8,6 @@
 #include <set>
 #include <thread>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
@@ -82,7 +82,7 @@ test::TfCheckpoint write_published(const Convert& convert, const EtcConfig& conf
   checkpoint.writer.add_i64("global_step", 1234);
   fs::create_directories(convert / "published");
   checkpoint.writer.write(convert / "published/model.ckpt");
-  write_file_atomically(convert / "published/etc_config.json", json_text(config.to_json()));
+  test::write_file(convert / "published/etc_config.json", json_text(config.to_json()));
   return checkpoint;
 }
 
@@ -93,7 +93,7 @@ test::HubBert write_bert(const Convert& convert, const std::string& model = "ber
   hub.write(convert / "bert/model.safetensors");
   Json config = test::small_bert_json();
   config["model_type"] = model;
-  write_file_atomically(convert / "bert/config.json", json_text(config));
+  test::write_file(convert / "bert/config.json", json_text(config));
   return hub;
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("etc convert lists every tensor that is missing or too many, by name a
   checkpoint.add([&](const std::string& name) { return name == beta ? beta + "_renamed" : name; });
   fs::create_directories(convert / "published");
   checkpoint.writer.write(convert / "published/model.ckpt");
-  write_file_atomically(convert / "published/etc_config.json", json_text(config.to_json()));
+  test::write_file(convert / "published/etc_config.json", json_text(config.to_json()));
   convert.refuses({"--from", "tf", convert / "published", "--output", convert / "model"}, 1,
                   "2 tensors unmatched: " + beta + " [8] absent in file; " + beta + "_renamed F32 [8] unused");
 }
@@ -179,7 +179,7 @@ TEST_CASE("etc convert initialises the encoder's tensors that a checkpoint lacks
   checkpoint.add([&](const std::string& name) { return name == beta || name == table ? std::string() : name; });
   fs::create_directories(convert / "published");
   checkpoint.writer.write(convert / "published/model.ckpt");
-  write_file_atomically(convert / "published/etc_config.json", json_text(config.to_json()));
+  test::write_file(convert / "published/etc_config.json", json_text(config.to_json()));
   const std::string from = convert / "published";
   convert.refuses({"--from", "tf", from, "--output", convert / "model"}, 1, "2 tensors unmatched: ");
   convert.refuses({"--from", "tf", from, "--seed", "3", "--output", convert / "model"}, 2,
@@ -207,7 +207,7 @@ TEST_CASE("etc convert refuses a configuration that is not that of the checkpoin
   const auto with = [&](const char* key, const Json& value) {
     Json config = test::small_etc_config().to_json();
     config[key] = value;
-    write_file_atomically(convert / "published/etc_config.json", json_text(config));
+    test::write_file(convert / "published/etc_config.json", json_text(config));
   };
   const std::vector<std::string> command = {"--from", "tf", convert / "published", "--output", convert / "model"};
   with("share_qkv_projections", true);
@@ -216,7 +216,7 @@ TEST_CASE("etc convert refuses a configuration that is not that of the checkpoin
   convert.refuses(command, 1, "num_hidden_layers: the configuration says 3, the checkpoint 2");
   with("local_radius", 0);
   convert.refuses(command, 2, "local_radius: expected an integer from 1");
-  write_file_atomically(convert / "published/etc_config.json", "{");
+  test::write_file(convert / "published/etc_config.json", "{");
   convert.refuses(command, 1, "etc_config.json: not valid JSON");
   with("some_new_key", 1);  // in a foreign file: a warning
   const Result result = succeeds(convert(command));
@@ -244,7 +244,7 @@ TEST_CASE("etc convert lifts BERT from every form of file alike and says what ha
   fs::remove(convert / "bert/model.safetensors");
   for (const std::string& bytes :
        {test::torch_zip(tensors), test::torch_zip(tensors, true), test::torch_stream(tensors)}) {
-    test::write_plain(convert / "bert/pytorch_model.bin", bytes);
+    test::write_file(convert / "bert/pytorch_model.bin", bytes);
     succeeds(convert({"--from", "bert", convert / "bert", "--output", convert / "model", "--overwrite"}));
     CHECK(read_file(convert / "model/model.safetensors") == expected);
   }
@@ -278,7 +278,7 @@ TEST_CASE("etc convert puts RoBERTa's rows into the order of a SentencePiece voc
                                            "b",   blank,   "c",    "d",     "e", "<mask>"};
   Json rows;
   for (std::size_t i = 0; i < source.size(); ++i) rows[source[i]] = i;
-  write_file_atomically(convert / "bert/vocab.json", json_line(rows));
+  test::write_file(convert / "bert/vocab.json", json_line(rows));
   const std::vector<test::ModelPiece> pieces = {{"<unk>", 0, test::PieceType::unknown},
                                                 {"<s>", 0, test::PieceType::control},
                                                 {"</s>", 0, test::PieceType::control},
@@ -289,7 +289,7 @@ TEST_CASE("etc convert puts RoBERTa's rows into the order of a SentencePiece voc
                                                 {"d", -5},
                                                 {"c", -6},
                                                 {"a", -7}};
-  write_file_atomically(convert / "spiece.model", test::sentencepiece_model(pieces));
+  test::write_file(convert / "spiece.model", test::sentencepiece_model(pieces));
   convert.refuses({"--from", "roberta", convert / "bert", "--output", convert / "model"}, 2, "expected --vocab");
   const Result result = succeeds(convert(
       {"--from", "roberta", convert / "bert", "--vocab", convert / "spiece.model", "--output", convert / "model"}));
@@ -307,7 +307,7 @@ TEST_CASE("etc convert puts RoBERTa's rows into the order of a SentencePiece voc
 
   rows.clear();
   for (std::size_t i = 0; i < 4; ++i) rows[source[i]] = i;
-  write_file_atomically(convert / "bert/vocab.json", json_line(rows));
+  test::write_file(convert / "bert/vocab.json", json_line(rows));
   const std::vector<std::string> partial = {
       "--from", "roberta", convert / "bert", "--vocab", convert / "spiece.model", "--output", convert / "other"};
   convert.refuses(partial, 1, "3 of the 10 pieces of the vocabulary are in the checkpoint's vocabulary: expected 90 %");
@@ -335,8 +335,8 @@ TEST_CASE("other tools read what etc convert writes", "[cli]") {
     const std::string shard = convert::shard_path(convert / "published/model.ckpt", entry.shard, bundle.shards());
     places[name] = {{"shape", tensor.shape}, {"file", shard}, {"offset", entry.offset}, {"size", entry.size}};
   }
-  write_file_atomically(convert / "places.json", json_line(places));
-  write_file_atomically(convert / "check.py", R"(
+  test::write_file(convert / "places.json", json_line(places));
+  test::write_file(convert / "check.py", R"(
 import json, sys, numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
@@ -409,9 +409,9 @@ TEST_CASE("etc convert refuses damaged and hostile files with exit code 1 and wr
   const std::string good = read_file(shard);
   std::string bad = good;
   bad[bad.size() / 2] ^= 4;
-  test::write_plain(shard, bad);
+  test::write_file(shard, bad);
   convert.refuses({"--from", "tf", published, "--output", model}, 1, "checksum: expected ");
-  test::write_plain(shard, good.substr(0, good.size() - 1));
+  test::write_file(shard, good.substr(0, good.size() - 1));
   convert.refuses({"--from", "tf", published, "--output", model}, 1, "(cut off, or of another checkpoint)");
   fs::remove(shard);
   convert.refuses({"--from", "tf", published, "--output", model}, 1, "data-00001-of-00002: cannot open");
@@ -419,12 +419,12 @@ TEST_CASE("etc convert refuses damaged and hostile files with exit code 1 and wr
   const fs::path trace = convert / "trace", weights = convert / "bert/pytorch_model.bin";
   fs::remove(convert / "bert/model.safetensors");
   const std::string command = test::pickle::text("touch " + trace.string());
-  test::write_plain(
+  test::write_file(
       weights,
       test::torch_zip(test::pickle::program(test::pickle::call(test::pickle::global("os", "system"), {command})), {}));
   convert.refuses({"--from", "bert", bert, "--output", model}, 1,
                   "os.system is not a name that weights need: refused (only data is read, nothing is run)");
-  test::write_plain(weights, "not a checkpoint at all");
+  test::write_file(weights, "not a checkpoint at all");
   convert.refuses({"--from", "bert", bert, "--output", model}, 1, "pytorch_model.bin: header: expected at most");
 }
 
@@ -447,7 +447,7 @@ TEST_CASE("etc convert never replaces what is not a model directory", "[cli]") {
   // The folder of a run and its checkpoints, also under another name.
   succeeds(convert({"--from", "tf", published, "--output", convert / "run/best"}));
   succeeds(convert({"--from", "tf", published, "--output", convert / "model"}));
-  write_file_atomically(convert / "run/lock", "1");
+  test::write_file(convert / "run/lock", "1");
   fs::create_directory_symlink("run/best", convert / "link");
   for (const char* folder : {"run", "run/best", "run/best/", "run/last", "link"}) {
     convert.refuses({"--to", "safetensors", convert / "model", "--output", convert / folder, "--overwrite"}, 2,
@@ -470,7 +470,7 @@ TEST_CASE("etc convert replaces a model on request only, and never one with note
   convert.refuses(command, 2, "a model is there already: expected a new or empty folder (--overwrite replaces it)");
   command.push_back("--overwrite");
   succeeds(convert(command));
-  write_file_atomically(convert / "model/notes.txt", "mine");
+  test::write_file(convert / "model/notes.txt", "mine");
   convert.refuses(command, 2, "refusing to replace a folder that holds more than a model: notes.txt");
   // Exporting over an earlier export.
   std::vector<std::string> back = {"--to", "tf-names", convert / "model", "--output", convert / "back"};
@@ -486,7 +486,7 @@ TEST_CASE("etc convert replaces a BERT that it wrote itself, until somebody else
   write_bert(convert);
   std::string pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   for (int i = 5; i < 12; ++i) pieces += "w" + std::to_string(i) + "\n";
-  write_file_atomically(convert / "bert/vocab.txt", pieces);
+  test::write_file(convert / "bert/vocab.txt", pieces);
   succeeds(convert({"--from", "bert", convert / "bert", "--as", "dense", "--output", convert / "dense"}));
   std::vector<std::string> command = {"--to", "bert", convert / "dense", "--output", convert / "back"};
   succeeds(convert(command));
@@ -494,7 +494,7 @@ TEST_CASE("etc convert replaces a BERT that it wrote itself, until somebody else
   command.push_back("--overwrite");
   succeeds(convert(command));
   CHECK(read_file(convert / "back/vocab.txt") == pieces);
-  write_file_atomically(convert / "back/notes.txt", "mine");
+  test::write_file(convert / "back/notes.txt", "mine");
   convert.refuses(command, 2, "refusing to replace a folder that holds more than a model: notes.txt");
   fs::remove(convert / "back/notes.txt");
   // A model saved by a library after training: the same names, and none of our metadata in the weights.
@@ -554,7 +554,7 @@ TEST_CASE("etc convert refuses a model that computes something else, lifted or a
   const auto refuses = [&](const std::string& from, const Json& changes, const std::string& message, int code = 2) {
     Json config = plain;
     config.update(changes);
-    write_file_atomically(convert / "bert/config.json", json_text(config));
+    test::write_file(convert / "bert/config.json", json_text(config));
     convert.refuses({"--from", from, bert, "--exact", "--output", model}, code, message);
     convert.refuses({"--from", from, bert, "--as", "dense", "--output", model}, code, message);
   };

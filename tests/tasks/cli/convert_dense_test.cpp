@@ -1,5 +1,4 @@
 // etc convert --as dense and --to bert from the user's point of view.
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/model_files.h"
@@ -40,7 +39,7 @@ TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT aga
   hub.write(scene.path("bert/model.safetensors"));
   Json config = test::small_bert_json();
   config["model_type"] = "bert";
-  write_file_atomically(scene.path("bert/config.json"), json_text(config));
+  test::write_file(scene.path("bert/config.json"), json_text(config));
 
   const std::string model = scene.path("model"), back = scene.path("back");
   const test::Result read =

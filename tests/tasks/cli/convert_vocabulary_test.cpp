@@ -1,6 +1,5 @@
 // The vocabulary of a converted checkpoint: found beside it, kept with the model, and checked when the model is used.
 #include <algorithm>
-#include <sstream>
 
 #include "data/text/sha256.h"
 #include "data/text/tokenizer.h"
@@ -49,13 +48,13 @@ struct VocabularyScene {
     test::TfCheckpoint checkpoint(config);
     checkpoint.add();
     checkpoint.writer.write(at("tf/model.ckpt"));
-    write_file_atomically(at("tf/etc_config.json"), json_text(config.to_json()));
+    test::write_file(at("tf/etc_config.json"), json_text(config.to_json()));
     convert::BertConfig bert = test::small_bert();
     bert.vocab_size = bert.max_position_embeddings = 64;
     test::HubBert(bert).write(at("bert/model.safetensors"));
     Json bert_json = test::small_bert_json();
     bert_json["vocab_size"] = bert_json["max_position_embeddings"] = 64;
-    write_file_atomically(at("bert/config.json"), json_text(bert_json));
+    test::write_file(at("bert/config.json"), json_text(bert_json));
     // Data sets identify their vocabulary by the SHA-256 of its bytes.
     test::write_readable_dataset(folder / "train.h5", 0, 20, vocabulary());
     test::write_readable_dataset(folder / "reversed.h5", 0, 20, vocabulary(true));
@@ -106,8 +105,7 @@ struct VocabularyScene {
 TEST_CASE("a converted checkpoint keeps the vocabulary beside it and refuses data of its reverse", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const VocabularyScene scene;
-  for (const char* kind : {"tf", "bert"})
-    write_file_atomically(scene.at(kind + std::string("/vocab.txt")), vocabulary());
+  for (const char* kind : {"tf", "bert"}) test::write_file(scene.at(kind + std::string("/vocab.txt")), vocabulary());
   const std::vector<std::vector<std::string>> ways = {
       {"--from", "tf", scene.at("tf")},
       {"--from", "tf", scene.at("tf/model.ckpt")},
@@ -125,7 +123,7 @@ TEST_CASE("a converted checkpoint keeps the vocabulary beside it and refuses dat
   scene.convert({"--from", "bert", scene.at("bert"), "--vocab", scene.at("bert/vocab.txt")});
   scene.check_bound_to(vocabulary(), "vocab.txt");
   // A vocabulary in another place, given by --source-vocab.
-  write_file_atomically(scene.at("mine.txt"), vocabulary());
+  test::write_file(scene.at("mine.txt"), vocabulary());
   fs::remove(scene.at("bert/vocab.txt"));
   scene.convert({"--from", "bert", scene.at("bert"), "--source-vocab", scene.at("mine.txt")});
   scene.check_bound_to(vocabulary(), "vocab.txt");
@@ -138,7 +136,7 @@ TEST_CASE("a converted checkpoint keeps the vocabulary beside it and refuses dat
   const Result replaced = scene.run(again);
   CAPTURE(replaced.err);
   CHECK(replaced.code == 0);
-  write_file_atomically(scene.at("exported/words.txt"), "mine");
+  test::write_file(scene.at("exported/words.txt"), "mine");
   const Result refused = scene.run(again);
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, Contains("holds more than a model: words.txt"));
@@ -148,13 +146,13 @@ TEST_CASE("a SentencePiece model beside a checkpoint is its vocabulary, too", "[
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const VocabularyScene scene;
   const std::string model = test::small_sentencepiece_model();
-  write_file_atomically(scene.at("tf/spiece.model"), model);
+  test::write_file(scene.at("tf/spiece.model"), model);
   scene.convert({"--from", "tf", scene.at("tf")});
   CHECK(scene.data_section()["vocab_sha256"] == data::sha256_hex(model));
   CHECK(read_file(scene.at("model/vocab.model")) == model);
   CHECK(scene.train("train.h5").code == 1);
   // Two candidates: an error instead of a guess.
-  write_file_atomically(scene.at("tf/vocab.txt"), vocabulary());
+  test::write_file(scene.at("tf/vocab.txt"), vocabulary());
   const Result two = scene.run({"convert", "--from", "tf", scene.at("tf"), "--output", scene.at("other")});
   CHECK(two.code == 2);
   CHECK_THAT(two.err, Contains("are both beside the checkpoint") && Contains("--vocab"));
@@ -170,7 +168,7 @@ TEST_CASE("RoBERTa's merges are kept with its vocab.json", "[cli]") {
   bert.vocab_size = bert.max_position_embeddings = 268;
   Json config = read_json_file(scene.at("bert/config.json"));
   config.update({{"vocab_size", 268}, {"max_position_embeddings", 268}});
-  write_file_atomically(scene.at("bert/config.json"), json_line(config));
+  test::write_file(scene.at("bert/config.json"), json_line(config));
   test::HubBert(bert, "roberta.").write(scene.at("bert/model.safetensors"));
   const auto tokenizer = test::small_byte_bpe(scene.at("bert"));
   REQUIRE(tokenizer->vocab_size() == 268);
@@ -188,7 +186,7 @@ TEST_CASE("RoBERTa's vocab.json is kept with an exact conversion, and no data fi
   test::HubBert(bert, "roberta.").write(scene.at("bert/model.safetensors"));
   Json rows;
   for (int i = 0; i < 64; ++i) rows["w" + std::to_string(i)] = i;
-  write_file_atomically(scene.at("bert/vocab.json"), json_line(rows));
+  test::write_file(scene.at("bert/vocab.json"), json_line(rows));
   const Result result = scene.convert({"--from", "roberta", scene.at("bert"), "--exact"});
   CHECK_THAT(result.err, Contains("without merges.txt beside it no data can be prepared with this vocabulary"));
   CHECK(scene.data_section()["vocab_sha256"] == data::sha256_hex(json_line(rows)));
@@ -201,7 +199,7 @@ TEST_CASE("a vocabulary of another size is refused with both sizes, and none at 
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const VocabularyScene scene;
   for (const std::string kind : {"tf", "bert"}) {
-    write_file_atomically(scene.at(kind + "/vocab.txt"), vocabulary(false, 70));
+    test::write_file(scene.at(kind + "/vocab.txt"), vocabulary(false, 70));
     const Result large = scene.run({"convert", "--from", kind, scene.at(kind), "--output", scene.at("model")});
     INFO(large.err);
     CHECK(large.code == 2);
@@ -210,7 +208,7 @@ TEST_CASE("a vocabulary of another size is refused with both sizes, and none at 
                         "70") &&
                    !Contains("damaged"));
     CHECK(!fs::exists(scene.at("model")));
-    write_file_atomically(scene.at(kind + "/vocab.txt"), "a\na\n");  // not a vocabulary: skipped
+    test::write_file(scene.at(kind + "/vocab.txt"), "a\na\n");  // not a vocabulary: skipped
     CHECK_THAT(scene.convert({"--from", kind, scene.at(kind)}).err,
                Contains("not taken for the checkpoint's vocabulary") && Contains("vocabulary is not known"));
     fs::remove_all(scene.at("model"));

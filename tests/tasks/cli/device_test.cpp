@@ -1,5 +1,4 @@
 // --device on a machine without a GPU, or in a program without the backend.
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/train/program.h"

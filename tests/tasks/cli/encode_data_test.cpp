@@ -2,6 +2,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/train/evaluate.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/support/h5_edit.h"
 #include "tests/tasks/train/place.h"
@@ -167,12 +168,12 @@ TEST_CASE("encode refuses data that are not the model's and writes nothing", "[c
   etc::Json config = etc::read_json_file(scene.model / "config.json");
   config.erase("task");
   config.erase("data");
-  etc::write_file_atomically(scene.model / "config.json", etc::json_line(config));
+  etc::test::write_file(scene.model / "config.json", etc::json_line(config));
   const Result bare = scene.encode({"--data", scene.data});
   INFO(bare.err);
   CHECK(bare.code == 0);
   config["task"] = {{"name", "hotpotqa"}};
-  etc::write_file_atomically(scene.model / "config.json", etc::json_line(config));
+  etc::test::write_file(scene.model / "config.json", etc::json_line(config));
   fs::remove(scene.output);
   failed(scene.data, "the model was trained for hotpotqa, the data were prepared for wikihop");
 }

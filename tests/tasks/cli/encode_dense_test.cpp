@@ -1,5 +1,4 @@
 // etc encode with dense encoders: masks of --inputs, and the same states from ids, from a text and from prepared data.
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
@@ -7,6 +6,7 @@
 #include "etc_core/nn/encoder.h"
 #include "etc_core/nn/seq2seq/config.h"
 #include "tasks/train/fed_encoder.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/support/h5_edit.h"
 #include "tests/tasks/command_scene.h"
@@ -163,8 +163,7 @@ TEST_CASE("a mask that an encoder cannot take is refused by its name", "[cli]") 
 TEST_CASE("a text has the states of its ids in a dense encoder", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const EncodingScene scene;
-  write_file_atomically(scene.path("vocab.txt"),
-                        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nharbour\nis\nold\nquiet\n.\n");
+  test::write_file(scene.path("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nharbour\nis\nold\nquiet\n.\n");
   for (const DenseConfig& config : {small_config(), windowed(small_config(Method::etc))}) {
     CAPTURE(json_line(config.to_json()));
     const std::string model = scene.model(config);

@@ -1,5 +1,4 @@
 // `etc eval --predictions`: the official scores of every task.
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -34,8 +33,8 @@ const Files kFiles[] = {
 // Writes files p and g in a folder of their own, and returns the program's output for them.
 test::Result scored(const test::TemporaryFolder& folder, const std::string& task, const std::string& predictions,
                     const std::string& gold) {
-  write_file_atomically(folder / "p", predictions);
-  write_file_atomically(folder / "g", gold);
+  test::write_file(folder / "p", predictions);
+  test::write_file(folder / "g", gold);
   return test::run_program({"eval", "--task", task, "--predictions", (folder / "p").string(), "--gold",
                             (folder / "g").string(), "--output", (folder / "scores.json").string()},
                            folder.path());

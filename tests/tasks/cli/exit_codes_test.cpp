@@ -1,6 +1,7 @@
 // The same mistake has the same exit code in every command: 2 for what the command line or a configuration says, 1 for
 // files and folders that are missing, damaged or not what they should be (tasks/RUNS.md).
 #include "etc_core/base/files.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/train/place.h"
 
 using namespace etc;
@@ -22,8 +23,8 @@ struct Mistakes : Place {
     must(test::joined({"train", "--task", "wikihop", "--data", at("train.h5"), "--vocab", at("sample/vocab.txt"),
                        "--output", at("run")},
                       test::tiny_training("1")));
-    write_file_atomically(folder / "text", "text\n");
-    write_file_atomically(folder / "answers.json", "{}");
+    test::write_file(folder / "text", "text\n");
+    test::write_file(folder / "answers.json", "{}");
     fs::create_directory(folder / "none");
   }
 
@@ -105,7 +106,7 @@ TEST_CASE("a model, data or raw file that is missing or something else is a fail
     }
   }
   for (const Words& command : place.reading_data()) {
-    write_file_atomically(place.folder / "text.h5", "text");
+    test::write_file(place.folder / "text.h5", "text");
     for (const char* wrong : {"nowhere.h5", "text.h5"}) {
       place.refused(with(command, {place.at(wrong)}), 1, place.at(wrong));
     }

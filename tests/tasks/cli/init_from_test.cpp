@@ -33,7 +33,7 @@ struct Workplace {
     const std::vector<float> numbers(static_cast<std::size_t>(config.hidden_size), 0.5f);
     checkpoint.writer.add("cls/nq/long_output_weights", {1, config.hidden_size}, numbers.data());
     checkpoint.writer.write(path("model.ckpt"));
-    write_file_atomically(path("etc_config.json"), json_text(config.to_json()));
+    test::write_file(path("etc_config.json"), json_text(config.to_json()));
     const Result result = test::run_program(
         {"convert", "--from", "tf", path("model.ckpt"), "--overwrite", "--output", path("model")}, folder.path());
     INFO(result.err);
@@ -111,7 +111,7 @@ TEST_CASE("a run takes the encoder of a lifted RealFormer", "[cli]") {
   Json config = test::small_bert_json();
   config["vocab_size"] = 64;
   config["use_running_mean"] = true;  // RealFormer's own configurations contain only this key
-  write_file_atomically(work.path("bert/config.json"), json_text(config));
+  test::write_file(work.path("bert/config.json"), json_text(config));
   const Result converted = test::run_program(
       {"convert", "--from", "bert", work.path("bert"), "--output", work.path("model")}, work.folder.path());
   INFO(converted.err);
@@ -136,7 +136,7 @@ TEST_CASE("tensors named alike in another task's checkpoint are not taken for th
   // The same names and shapes in a model that names OpenKP as its task.
   Json config = read_json_file(work.path("wikihop/config.json"));
   config["task"]["name"] = "openkp";
-  write_file_atomically(work.path("wikihop/config.json"), json_text(config));
+  test::write_file(work.path("wikihop/config.json"), json_text(config));
   const Result other = work.train("wikihop", {"--add-final-layer", "false"});
   INFO(other.err);
   REQUIRE(other.code == 0);

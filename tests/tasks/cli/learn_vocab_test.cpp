@@ -90,7 +90,7 @@ TEST_CASE("what is odd about a text for pre-training is told once", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const VocabularyPlace place;
   const auto prepare = [&](const std::string& text) {
-    write_file_atomically(place.folder / "in.txt", text);
+    test::write_file(place.folder / "in.txt", text);
     const test::Result result =
         place.run({"prepare", "--task", "pretrain", "--split", "train", "--input", place.path("in.txt"), "--vocab",
                    place.path("sample/vocab.txt"), "--output", place.path("out.h5")});

@@ -6,8 +6,8 @@
 
 #include <thread>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/train/place.h"
 
 using namespace etc;
@@ -59,7 +59,7 @@ struct Outputs : Place {
     for (const auto& [id, answer] : predictions.items()) {
       gold.push_back({{"id", id}, {"answer", answer}});
     }
-    write_file_atomically(folder / "gold.json", json_line(gold));
+    test::write_file(folder / "gold.json", json_line(gold));
   }
 
  private:
@@ -131,7 +131,7 @@ TEST_CASE("an output that is an input or another output is refused before any wo
   refused(place.training({"--trace", data}), "--trace", "--data");
   refused(place.training({"--config", place.at("run/config.json")}), "--output", "--config");
   refused(place.training({"--trace", place.at("run/metrics.jsonl")}), "--trace", "--output");
-  write_file_atomically(place.at("c.json"), R"({"model": {}})");
+  test::write_file(place.at("c.json"), R"({"model": {}})");
   refused({"benchmark", "--config", place.at("c.json"), "--trace", place.at("c.json")}, "--trace", "--config");
   // Both may go to a device that discards data.
   if (!make_device(place.at("null"), kNull)) return test::skip("no permission to make devices");
@@ -161,7 +161,7 @@ TEST_CASE("every output goes into a FIFO and through a link", "[cli]") {
     place.must(words);
     const std::string expected = read_file(plain);
 
-    write_file_atomically(target, "old");
+    test::write_file(target, "old");
     fs::permissions(target, fs::perms{0600});
     fs::create_symlink(fs::path(target).filename(), link);
     words.back() = link;
@@ -182,6 +182,23 @@ TEST_CASE("every output goes into a FIFO and through a link", "[cli]") {
     CHECK(read == expected);
     CHECK(fs::is_fifo(place.at("fifo")));
   }
+}
+
+TEST_CASE("what a command tells at its end is no part of an output on standard output", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Outputs place;
+  const auto alone = [&](Words command, const std::string& told) {
+    const std::size_t file = command.size();
+    command.insert(command.end(), {"--output", place.at("alone.h5")});
+    CHECK_THAT(place.must(command).out, Contains(told) && Contains("output: "));
+    command[file + 1] = "/dev/stdout";
+    const Result result = place.must(command);
+    CHECK((result.out == place.bytes("alone.h5")));
+    CHECK_THAT(result.err, Contains(told) && Contains("output: /dev/stdout"));
+    fs::remove(place.at("alone.h5"));
+  };
+  alone(place.encode({}), "");
+  alone(place.prepare({"--splitter", "icu", "--report", place.at("report.jsonl")}), "source records: ");
 }
 
 TEST_CASE("a device that is full is an error and stays a device", "[cli]") {
@@ -305,7 +322,7 @@ TEST_CASE("generated records and benchmarks replace nothing of somebody else's u
     fs::remove(place.at("sample/train.json"));
     fs::remove(place.at("sample/dev.json"));
     fs::remove(place.at("sample/vocab.txt"));
-    write_file_atomically(place.folder / "sample" / name, old);
+    test::write_file(place.folder / "sample" / name, old);
     const Result result = place.run(sample);
     CHECK(result.code == 2);
     CHECK_THAT(result.err, Contains(std::string(name) + ": exists already") && Contains("--overwrite"));
@@ -317,7 +334,7 @@ TEST_CASE("generated records and benchmarks replace nothing of somebody else's u
   const std::string out = place.at("out");
   const Words benchmark = {"benchmark", "--preset", "tiny", "--lengths", "32", "--repeats", "1", "--output", out};
   for (const char* name : {"benchmark.csv", "time.svg"}) {
-    write_file_atomically(out + "/" + name, "mine\n");
+    test::write_file(out + "/" + name, "mine\n");
     const Result result = place.run(benchmark);
     CHECK(result.code == 2);
     CHECK_THAT(result.err,
@@ -334,7 +351,7 @@ TEST_CASE("generated records and benchmarks replace nothing of somebody else's u
   CHECK_THAT(read_file(out + "/time.svg"), Contains(">Time of one ") && Contains("seconds by the clock"));
   CHECK_THAT(read_file(out + "/memory.svg"), Contains(">Memory of one ") && Contains("memory, MB"));
   // Plots that cannot be drawn: a gnuplot that fails part-way.
-  write_file_atomically(place.at("bin/gnuplot"), "#!/bin/sh\necho '<svg>'\nexit 3\n");
+  test::write_file(place.at("bin/gnuplot"), "#!/bin/sh\necho '<svg>'\nexit 3\n");
   fs::permissions(place.at("bin/gnuplot"), fs::perms{0755});
   const std::string picture = read_file(out + "/time.svg"), path = std::getenv("PATH");
   ::setenv("PATH", (place.at("bin") + ":" + path).c_str(), 1);
@@ -350,7 +367,7 @@ TEST_CASE("files a person put into a run survive its start and its checkpoints",
   const Outputs place;
   for (const char* name : {"run/best/notes.txt", "run/best/deep/notes.txt", "run/best.old/model", "run/last.old/model",
                            "run/notes.tmp", "run/last.tmp.backup/model", "run/p.json.partial.tmp"}) {
-    write_file_atomically(place.at(name), "mine");
+    test::write_file(place.at(name), "mine");
   }
   const std::string before = place.bytes("run/best/model.safetensors");
   fs::remove_all(place.at("run/last"));  // the run starts from the beginning and saves both checkpoints

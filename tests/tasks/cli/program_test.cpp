@@ -1,8 +1,9 @@
 // The program with invalid command lines: messages and exit codes before any work is done.
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/version.h"
 #include "tests/support/catch.h"

@@ -2,6 +2,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/train/place.h"
 
 using namespace etc;
@@ -79,7 +80,7 @@ TEST_CASE("a run that was started with relative paths goes on from any folder", 
     Json older = read_json_file(config);
     older["data"]["train"] = {"train.h5"};
     older["data"]["eval"] = {"dev.h5"};
-    write_file_atomically(config, json_line(older));
+    test::write_file(config, json_line(older));
     const Result other = run_in(place.folder / "elsewhere", {"train", "--resume", "../run"}, place);
     INFO(other.err);
     CHECK(other.code == 1);

@@ -1,5 +1,5 @@
 // Options that would have no effect beside others, or with this model, are refused by name before any work.
-#include "etc_core/base/files.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/command_scene.h"
 #include "tests/tasks/train/place.h"
 
@@ -19,7 +19,7 @@ TEST_CASE("options that say nothing beside others are refused by name", "[cli]")
     CHECK(has(result.err, part));
     CHECK(!fs::exists(file));
   };
-  etc::write_file_atomically(place.folder / "c.json", R"({"model": {"hidden_size": 16}})");
+  etc::test::write_file(place.folder / "c.json", R"({"model": {"hidden_size": 16}})");
   refused({"benchmark", "--config", place.folder / "c.json", "--preset", "small"}, "--preset and --config both say");
   refused({"benchmark", "--overwrite"}, "--overwrite needs --output");
   refused({"benchmark", "--forecast", "--profile"}, "--profile and --trace go without --forecast");
@@ -43,6 +43,27 @@ TEST_CASE("options that say nothing beside others are refused by name", "[cli]")
     refused({"encode", "--model", model, "--data", data, "--output", file + extension},
             extension + " goes with --text: expected *.h5");
     CHECK(!fs::exists(file + extension));
+  }
+}
+
+TEST_CASE("options of other kinds of encoders are named in --help and refused", "[cli]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Place place;
+  const std::string help = place.run({"train", "--help"}).out;
+  const auto of = [&](const std::string& option) {
+    const std::size_t begin = help.find("  " + option + " ");
+    REQUIRE(begin != std::string::npos);
+    return help.substr(begin, help.find("\n  --", begin) - begin);
+  };
+  for (const char* option : {"--norm", "--layer-norm-epsilon"})
+    CHECK_THAT(of(option), Catch::Contains("; dense, seq2seq only"));
+  CHECK_THAT(of("--local-radius"), Catch::Contains("; etc, dense only"));
+  CHECK_THAT(of("--causal"), Catch::Contains("; dense only"));
+  CHECK_THAT(of("--hidden-size"), !Catch::Contains("only"));
+  for (const Words& given : {Words{"--norm", "pre_ln"}, Words{"--layer-norm-epsilon", "1e-6"}}) {
+    const Result result = place.run(joined(place.training({"--steps", "1"}), given));
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, Catch::Contains("is a key of models of kind dense or seq2seq, and this one is of kind etc"));
   }
 }
 

@@ -1,4 +1,5 @@
 // GLUE through the program: sample, prepare, train, eval, predict, official score; on a dense encoder and an ETC.
+#include "tests/support/folders.h"
 #include "tests/tasks/command_walk.h"
 
 using namespace etc;
@@ -48,7 +49,7 @@ TEST_CASE("generated GLUE rows go through every command, with and without global
 TEST_CASE("rows that are left out are told of once, with the first one's file, line and reason", "[glue][commands]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::CommandScene scene("glue");
-  write_file_atomically(scene.path("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\n");
+  test::write_file(scene.path("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\n");
   const auto prepare = [&](const std::string& set, const Words& inputs) {
     Words words = {"prepare", "--task", "glue", "--data-set", set, "--split", "train"};
     words = joined(words, {"--vocab", scene.path("vocab.txt"), "--output", scene.path("out.h5"), "--input"});
@@ -56,8 +57,8 @@ TEST_CASE("rows that are left out are told of once, with the first one's file, l
     return scene.try_run(words);
   };
   const std::string header = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n", row = "1\t2\t3\ta\tb\t0\n";
-  write_file_atomically(scene.path("one.tsv"), header + row);
-  write_file_atomically(scene.path("two.tsv"), header + row + "4\t5\t6\ta\n\n" + row);
+  test::write_file(scene.path("one.tsv"), header + row);
+  test::write_file(scene.path("two.tsv"), header + row + "4\t5\t6\ta\n\n" + row);
   const test::Result dropped = prepare("qqp", {"one.tsv", "two.tsv"});
   CHECK(dropped.code == 0);
   CHECK_THAT(dropped.err,
@@ -66,14 +67,14 @@ TEST_CASE("rows that are left out are told of once, with the first one's file, l
                              scene.path("out.h5.rejects.jsonl") + ")"));
   CHECK(dropped.err.find("row_short") == dropped.err.rfind("row_short"));
 
-  write_file_atomically(scene.path("rte.tsv"),
-                        "index\tsentence1\tsentence2\tlabel\n0\ta\tb\tentailment\n1\ta\tb\tyes\n2\ta\n");
+  test::write_file(scene.path("rte.tsv"),
+                   "index\tsentence1\tsentence2\tlabel\n0\ta\tb\tentailment\n1\ta\tb\tyes\n2\ta\n");
   const test::Result rejected = prepare("rte", {"rte.tsv"});
   CHECK(rejected.code == 1);
   CHECK_THAT(rejected.err, Catch::Contains("prepare: 2 of 3 records rejected; the first: rte.tsv, line 3: label: "
                                            "label_unknown: expected one of entailment, not_entailment, got \"yes\""));
 
-  write_file_atomically(scene.path("empty.tsv"), "");
+  test::write_file(scene.path("empty.tsv"), "");
   const test::Result empty = prepare("rte", {"empty.tsv"});
   CHECK(empty.code == 2);
   CHECK_THAT(empty.err, Catch::Contains("empty.tsv: byte 0, line 1, column 1: expected a header with the columns "

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"

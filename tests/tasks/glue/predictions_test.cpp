@@ -12,6 +12,7 @@
 #include "tasks/glue/prediction_file.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/support/small_config.h"
 #include "tests/support/written_files.h"
 #include "tests/tasks/prediction_mutants.h"
@@ -56,7 +57,7 @@ void run_mutants(std::uint64_t count) {
     // The data set is derived from the file name, so the damaged file is copied under a name that has one.
     const auto named = p.parent_path() / "RTE.tsv", gold = p.parent_path() / "g.jsonl";
     CHECK(g == gold);
-    write_file_atomically(named, read_file(p));
+    test::write_file(named, read_file(p));
     try {
       test::check_metrics(score_files(named, {g}));
     } catch (const Error& error) {

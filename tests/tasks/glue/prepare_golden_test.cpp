@@ -5,6 +5,7 @@
 #include "etc_core/base/files.h"
 #include "tasks/glue/prepare.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/golden_tables.h"
@@ -62,7 +63,7 @@ struct Prepared {
 
 Prepared prepared(const Source& source, const fs::path& vocab, std::int64_t seq_len) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "rows", source.bytes);
+  test::write_file(folder / "rows", source.bytes);
   PrepareConfig config = source.config;
   config.seq_len = seq_len;
   const GluePreparation preparation(config, test::shared_tokenizer(vocab));

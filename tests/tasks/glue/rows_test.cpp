@@ -1,9 +1,8 @@
 // Rows of GLUE files, good, bad and damaged.
+#include <fmt/format.h>
+
 #include "tasks/glue/row.h"
 
-#include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
-#include "etc_core/nn/etc_config.h"
 #include "tasks/glue/feed.h"
 #include "tasks/glue/prepare.h"
 #include "tasks/prepare/file_pass.h"
@@ -13,7 +12,6 @@
 #include "tests/support/gzip.h"
 #include "tests/support/mutate.h"
 #include "tests/support/small_config.h"
-#include "tests/tasks/raw_records.h"
 #include "tests/tasks/small_tokenizer.h"
 
 using namespace etc;
@@ -30,7 +28,7 @@ struct Outcome {
 
 Outcome read(const std::string& bytes, const RowForm& form) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "rows.tsv", bytes);
+  test::write_file(folder / "rows.tsv", bytes);
   data::ByteStream stream(folder / "rows.tsv");
   Outcome outcome;
   try {
@@ -110,7 +108,7 @@ void run_row_mutants(std::uint64_t count) {
     CAPTURE(seed);
     const Form& form = forms[seed % forms.size()];
     const bool packed = seed / forms.size() % 8 == 7;
-    write_file_atomically(folder / "mutant.tsv", test::mutate(packed ? test::gzip(form.text) : form.text, seed));
+    test::write_file(folder / "mutant.tsv", test::mutate(packed ? test::gzip(form.text) : form.text, seed));
     taken += pass_over(*preparations[seed % preparations.size()], folder / "mutant.tsv", form.set);
   }
   CHECK(taken > 0);

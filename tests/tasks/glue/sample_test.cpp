@@ -3,7 +3,6 @@
 
 #include <set>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

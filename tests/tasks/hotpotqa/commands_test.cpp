@@ -4,6 +4,7 @@
 
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/command_scene.h"
 
 using namespace etc;
@@ -79,7 +80,7 @@ TEST_CASE("HotpotQA needs the vocabulary of its data", "[hotpotqa][commands]") {
   const test::Result without = scene.try_run(train);
   CHECK(without.code == 2);
   CHECK_THAT(without.err, Catch::Contains("expected --vocab FILE"));
-  write_file_atomically(scene.path("other.txt"), read_file(vocab) + "more\n");
+  test::write_file(scene.path("other.txt"), read_file(vocab) + "more\n");
   train.insert(train.end(), {"--vocab", scene.path("other.txt")});
   const test::Result other = scene.try_run(train);
   CHECK(other.code == 1);

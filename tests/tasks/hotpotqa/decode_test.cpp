@@ -6,7 +6,6 @@
 #include <set>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/ops/register.h"
 #include "tasks/hotpotqa/answer.h"
 #include "tasks/hotpotqa/head.h"
@@ -55,11 +54,18 @@ void require_same_case(const test::GoldenFile& file, const std::string& name, co
   for (const char* number : {"long_seq_len", "global_seq_len", "record_index"}) {
     CHECK(file.int_attribute(name, number) == expected.at(number).get<std::int64_t>());
   }
-  std::set<Json> settings;
+  std::set<Json> settings, encodings, thresholds, lengths;
   for (const Json& one : expected.at("predictions")) {
-    settings.insert(Json::array({one.at("encoding"), one.at("threshold"), one.at("max_answer_length")}));
+    const Json &encoding = one.at("encoding"), &threshold = one.at("threshold"), &length = one.at("max_answer_length");
+    settings.insert(Json::array({encoding, threshold, length}));
+    encodings.insert(encoding);
+    thresholds.insert(threshold);
+    lengths.insert(length);
   }
-  CHECK(settings.size() == 2 * 4 * 2);  // encodings, thresholds, answer lengths
+  CHECK(encodings == std::set<Json>{"bio", "span"});
+  CHECK(thresholds.size() == 4);
+  CHECK(lengths.size() == 2);
+  CHECK(settings.size() == 2 * 4 * 2);
 }
 
 void pad(data::Example& example, const char* name, std::int64_t length, std::int64_t padding) {

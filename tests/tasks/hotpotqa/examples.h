@@ -7,7 +7,6 @@
 
 #include "data/loader/loader.h"
 #include "data/text/tokenizer.h"
-#include "etc_core/base/files.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tests/support/folders.h"
 #include "tests/support/small_config.h"

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <map>
 
-#include "etc_core/base/files.h"
 #include "tasks/hotpotqa/features.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tests/golden/golden_group.h"
@@ -465,9 +464,9 @@ TEST_CASE("invented edge cases give the published preparation's features or our 
   for (const fs::path& path : files) {
     CAPTURE(path);
     const test::GoldenFile file(path);
-    std::string records_name = path.filename().string();
-    records_name.replace(records_name.find("edge_features.h5"), std::string::npos, "edge_records.json");
-    const auto records = test::read_raw_records(path.parent_path() / records_name, data::RecordLayout::array);
+    const fs::path named = test::golden_beside(path, "hotpotqa_edge_features", "hotpotqa_edge_records.json");
+    const auto records = test::read_raw_records(named, data::RecordLayout::array);
+    REQUIRE_FALSE(file.groups().empty());
     for (const std::string& name : file.groups()) {
       CAPTURE(name);
       const Group group(file, name, *data, true);

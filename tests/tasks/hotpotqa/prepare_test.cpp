@@ -4,11 +4,15 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/hotpotqa/features.h"
+#include "tasks/hotpotqa/feed.h"
 #include "tasks/hotpotqa/schema.h"
 #include "tasks/prepare/run.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/hotpotqa/examples.h"
 
 using namespace etc;
@@ -271,10 +275,36 @@ TEST_CASE("occurrences of an answer without tokens are left out and told", "[tas
   CHECK((number(reversed.examples.at(0), "flags") & kLabelUnusable) != 0);
 }
 
+TEST_CASE("SentencePiece has no unigrams, and its data sets hold no such feature", "[tasks][hotpotqa]") {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "small.model", test::small_sentencepiece_model());
+  PrepareConfig config = test::hotpotqa_config(Parity::repaired);
+  config.is_training = false;
+  config.special_ids = {0, 1, 2, 3, 4};
+  const HotpotqaPreparation preparation(config, data::load_tokenizer(folder / "small.model"));
+  const auto result = preparation.convert(test::raw_record(worked_record("x0")));
+  REQUIRE(result.examples.size() == 1);
+  const data::Example& example = result.examples[0];
+  CHECK(std::get<Numbers>(example.at("long_tokens_to_unigrams")).empty());
+  CHECK(std::get<Numbers>(example.at("long_sentence_ids")).size() > 1);
+  EtcConfig model;
+  model.vocab_size = 64;
+  CHECK_NOTHROW(check_example(example, model, "a.h5"));
+
+  data::DatasetInfo info;
+  info.task = "hotpotqa";
+  info.preprocess_config = preparation.preprocess_config();
+  data::DatasetWriter writer(folder / "a.h5", hotpotqa::schema(), info);
+  writer.append(example);
+  writer.finish({}, 1, 0, 0);
+  CHECK(!test::GoldenFile(folder / "a.h5").has("examples/long_tokens_to_unigrams"));
+  CHECK(data::DatasetReader({folder / "a.h5"}, hotpotqa::schema()).read(0) == example);
+}
+
 TEST_CASE("a repeated id is told by the name of its member", "[tasks][hotpotqa]") {
   const test::TemporaryFolder folder;
   const std::string record = json_line(test::worked_hotpotqa_record("z1"));
-  write_file_atomically(folder / "in.json", "[" + record + "," + record + "]");
+  test::write_file(folder / "in.json", "[" + record + "," + record + "]");
   prepare::RunOptions options;
   options.inputs = {folder / "in.json"};
   options.output = folder / "out.h5";

@@ -10,6 +10,7 @@
 
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tests/support/folders.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/inference/small_scene.h"
 
@@ -61,8 +62,8 @@ TEST_CASE("HotpotQA records are answered one by one, in whatever form they come"
     CHECK(facts == file.at("sp").at(id));
   }
   const std::string lines = json_line(records[0]) + "\n" + json_line(records[1]) + "\n";
-  write_file_atomically(scene.path("one.json"), records[0].dump(2));
-  write_file_atomically(scene.path("two.jsonl.gz"), test::gzip(json_line(records[1])));
+  test::write_file(scene.path("one.json"), records[0].dump(2));
+  test::write_file(scene.path("two.jsonl.gz"), test::gzip(json_line(records[1])));
   CHECK(scene.run({"predict", "--model", run, "--input", "-", "--answers", "-"}, lines) == expected);
   CHECK(scene.run({"predict", "--model", run, "--input", scene.path("one.json"), scene.path("two.jsonl.gz"),
                    "--answers", "-"}) == expected);
@@ -78,7 +79,7 @@ TEST_CASE("a record from a pipe is answered before the next one comes", "[infere
   const Json records = read_json_file(scene.records());
   REQUIRE(::mkfifo(scene.path("live.in").c_str(), 0600) == 0);
   const std::filesystem::path out = scene.path("live.out");
-  write_file_atomically(out, "");
+  test::write_file(out, "");
   test::Child child({*test::program(), "predict", "--model", scene.path("run"), "--input", "-", "--answers", "-"},
                     scene.path("live"));
   const int pipe = ::open(scene.path("live.in").c_str(), O_WRONLY);

@@ -5,6 +5,7 @@
 #include "etc_core/base/version.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "tests/data/text/small_byte_bpe.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/inference/small_scene.h"
 
 using namespace etc;
@@ -140,8 +141,8 @@ TEST_CASE("a model keeps a byte-level vocabulary, and answers and encodes with i
 TEST_CASE("key phrases of several documents, each with its places", "[inference]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const SmallScene scene("openkp", ".jsonl");
-  write_file_atomically(scene.path("a.md"), kDocument);
-  write_file_atomically(scene.path("b.html"), "<p>The <i>tower</i>\n is famous.</p>");
+  test::write_file(scene.path("a.md"), kDocument);
+  test::write_file(scene.path("b.html"), "<p>The <i>tower</i>\n is famous.</p>");
   const std::string out =
       scene.run({"keyphrases", "--model", scene.path("run"), "--json", scene.path("a.md"), scene.path("b.html")});
   const Json first = Json::parse(out.substr(0, out.find('\n'))), second = Json::parse(out.substr(out.find('\n') + 1));

@@ -1,7 +1,6 @@
 // Encoders with weights held in memory by another program.
 #include <filesystem>
 
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/model_files.h"
@@ -68,7 +67,7 @@ std::string message_of(const longetc::Weights& weights) {
 TEST_CASE("weights in memory give the states that their folder gives", "[library]") {
   const test::TemporaryFolder folder;
   const std::string vocabulary = (folder / "vocab.txt").string();
-  write_file_atomically(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
+  test::write_file(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
   longetc::LoadOptions options;
   options.vocabulary = vocabulary;
   for (const std::string preset : {"tiny", "dense-small"}) {
@@ -96,12 +95,12 @@ TEST_CASE("weights in memory give the states that their folder gives", "[library
 TEST_CASE("texts of an encoder alone are cut into sentences by the splitter that is named", "[library]") {
   const test::TemporaryFolder folder;
   write_random_model(folder / "model", "tiny");
-  write_file_atomically(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nold\nab\n.\n");
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nold\nab\n.\n");
   const std::filesystem::path tables = folder / "tables";
   std::filesystem::create_directories(tables);
-  write_file_atomically(tables / "abbrev_types.txt", "ab\n");
-  write_file_atomically(tables / "ortho_context.tab", "old\t2\n");
-  for (const char* empty : {"collocations.tab", "sent_starters.txt"}) write_file_atomically(tables / empty, "");
+  test::write_file(tables / "abbrev_types.txt", "ab\n");
+  test::write_file(tables / "ortho_context.tab", "old\t2\n");
+  for (const char* empty : {"collocations.tab", "sent_starters.txt"}) test::write_file(tables / empty, "");
   longetc::LoadOptions options;
   options.vocabulary = (folder / "vocab.txt").string();
   const auto sentences = [&](const std::string& splitter) {

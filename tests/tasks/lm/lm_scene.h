@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "data/text/character_vocab.h"
-#include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_config.h"
 #include "tasks/lm/prepare.h"
 #include "tasks/registry.h"
-#include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
 #include "tasks/train/run_config.h"
 #include "tests/core/encoder_sizes.h"
@@ -25,8 +23,7 @@ inline constexpr const char* kTextEnd = "</s>";
 class LmScene {
  public:
   explicit LmScene(const std::string& characters = "\n abcdef") {
-    write_file_atomically(path("v.chars"),
-                          data::character_vocab_text(std::u32string(characters.begin(), characters.end())));
+    write_file(path("v.chars"), data::character_vocab_text(std::u32string(characters.begin(), characters.end())));
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
@@ -46,7 +43,7 @@ class LmScene {
     prepare::RunOptions run;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       run.inputs.push_back(path("text" + std::to_string(i)));
-      write_file_atomically(run.inputs.back(), texts[i]);
+      write_file(run.inputs.back(), texts[i]);
     }
     run.output = path(name);
     run.report = path("report.jsonl");

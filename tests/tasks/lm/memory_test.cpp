@@ -1,13 +1,12 @@
 // A language model that reads texts segment by segment: the numbers equal those of one pass; gradients, threads,
 // carried memory.
 #include <cmath>
-#include <cstring>
-#include <functional>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/blocks/forward_context.h"
 #include "tasks/train/carried_memory.h"
+#include "tasks/train/evaluate.h"
 #include "tasks/train/text_rounds.h"
 #include "tests/support/worst.h"
 #include "tests/tasks/lm/lm_scene.h"

@@ -1,6 +1,4 @@
 // Texts of a language model: segments, the preparation, generated texts.
-#include <map>
-#include <numeric>
 
 #include "data/loader/loader.h"
 #include "data/loader/order.h"
@@ -8,7 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "tasks/lm/predictions.h"
-#include "tasks/lm/schema.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/lm/lm_scene.h"
 #include "tests/tasks/stopped_preparation.h"
 
@@ -81,7 +79,7 @@ TEST_CASE("prepared segments do not depend on how a text is read, and characters
   CHECK(labels == text + "$");
   CHECK(segments.characters == std::ssize(text));
 
-  write_file_atomically(scene.path("v.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\nab\ncd\n");
+  test::write_file(scene.path("v.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\nab\ncd\n");
   lm::PrepareConfig config;
   config.segment_length = 2;
   const lm::LmPreparation words(config, data::load_tokenizer(scene.path("v.txt")));
@@ -94,7 +92,7 @@ TEST_CASE("prepared segments do not depend on how a text is read, and characters
   }
   CHECK(reads == std::vector<std::int64_t>{3, 4, 5, 5});
   CHECK(characters == std::vector<std::int64_t>{6, 6});  // "ab cd\n"; "\n cd \n"
-  write_file_atomically(scene.path("bad.txt"), "[UNK]\nab\n");
+  test::write_file(scene.path("bad.txt"), "[UNK]\nab\n");
   CHECK_THROWS_WITH(lm::LmPreparation(config, data::load_tokenizer(scene.path("bad.txt"))), Contains("[SEP]"));
 }
 

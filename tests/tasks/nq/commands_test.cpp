@@ -9,6 +9,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/registry.h"
+#include "tests/support/folders.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/command_scene.h"
 
@@ -67,7 +68,7 @@ TEST_CASE("generated Natural Questions pages go through every command", "[nq][co
   const std::string expected = read_file(scene.path("a.json"));
   scene.run({"predict", "--model", best, "--input", dev, "--output", scene.path("b.json")});
   CHECK(read_file(scene.path("b.json")) == expected);
-  write_file_atomically(scene.path("dev.jsonl.gz"), test::gzip(read_file(dev)));
+  test::write_file(scene.path("dev.jsonl.gz"), test::gzip(read_file(dev)));
   scene.run({"predict", "--model", best, "--input", scene.path("dev.jsonl.gz"), "--output", scene.path("c.json")});
   CHECK(read_file(scene.path("c.json")) == expected);
   CHECK(scene.run({"predict", "--model", best, "--input", "-", "--output", "-"}, read_file(dev)) == expected);
@@ -120,7 +121,7 @@ TEST_CASE("pages without annotations cannot be scored, but predicted", "[nq][com
   const TrainedScene scene(test::small_model("2"));
   Json page = data::nq_sample_record({}, "dev", 0);
   page["annotations"] = Json::array();
-  write_file_atomically(scene.path("test.jsonl"), json_line(page) + "\n");
+  test::write_file(scene.path("test.jsonl"), json_line(page) + "\n");
   scene.prepare("test", scene.path("test.jsonl"), scene.path("sample/vocab.txt"), "test.h5",
                 joined(kShortWindows, {"--is-train", "false"}));
   const test::Result eval = scene.try_run({"eval", "--model", scene.path("run/best"), "--data", scene.path("test.h5")});
@@ -162,7 +163,7 @@ TEST_CASE("the memory of a prediction does not grow with the data", "[nq][comman
   const auto peak = [&](std::int64_t pages) {
     std::string lines;
     for (std::int64_t i = 0; i < pages; ++i) lines += json_line(data::nq_sample_record({}, "dev", i)) + "\n";
-    write_file_atomically(scene.path("pages.jsonl"), lines);
+    test::write_file(scene.path("pages.jsonl"), lines);
     const test::Result result =
         scene.try_run({"predict", "--model", scene.path("run/best"), "--input", scene.path("pages.jsonl"), "--output",
                        scene.path("p.json"), "--threads", "1"});

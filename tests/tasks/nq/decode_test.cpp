@@ -114,12 +114,6 @@ Numbers tokens(const Prediction& p) {
 
 constexpr std::int64_t kTop = 50;  // logits that the reference takes per window and column
 
-std::filesystem::path features_of(const std::filesystem::path& decode) {
-  std::string name = decode.filename().string();
-  name.replace(name.find("nq_decode"), 9, "nq_features");
-  return decode.parent_path() / name;
-}
-
 // One golden decode: the logits of some windows of a configuration, in reading order.
 class GoldenDecode {
  public:
@@ -199,7 +193,7 @@ TEST_CASE("decoded predictions equal the published decoder's, in every setting",
   if (files.empty()) return test::skip("no golden Natural Questions decodes");
   for (const auto& path : files) {
     CAPTURE(path);
-    const test::GoldenFile file(path), features(features_of(path));
+    const test::GoldenFile file(path), features(test::golden_beside(path, "nq_decode", "nq_features.h5"));
     CHECK(file.string_attribute("", "task") == "nq");
     CHECK(file.int_attribute("", "top_k") == kTop);
     test::require_groups(file, "",

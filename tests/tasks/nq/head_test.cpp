@@ -105,8 +105,7 @@ class GoldenLoss {
 
   // The labels are those of the windows that the case names.
   void require_labels_of_windows(const std::string& config) const {
-    std::string name = file_.path().filename().string();
-    const test::GoldenFile features(file_.path().parent_path() / name.replace(name.find("decode"), 6, "features"));
+    const test::GoldenFile features(test::golden_beside(file_.path(), "nq_decode", "nq_features.h5"));
     Numbers labels, types;
     for (const double row : file_.real_attributes(group_, "window_row")) {
       const auto of = [&](const char* feature) {

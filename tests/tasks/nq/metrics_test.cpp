@@ -131,6 +131,7 @@ TEST_CASE("scores equal the official scorer's on every golden case", "[tasks][nq
   for (const auto& path : test::golden_named("nq_metrics", ".json")) {
     const Json golden = read_json_file(path);
     const test::GoldenFile decodes(path.parent_path() / "nq_decode.h5");
+    CHECK(golden.at("task") == "nq");
     REQUIRE(golden.at("cases").size() > 0);
     for (const Json& one : golden.at("cases")) {
       ++cases;

@@ -2,7 +2,6 @@
 #include "tasks/nq/prediction_file.h"
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tasks/registry.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -63,7 +62,7 @@ TEST_CASE("of a repeated id the last entry counts, predicted or gold", "[tasks][
     if (start > 0) annotations.push_back({{"long_answer", span}});
     return json_line(Json{{"example_id", id}, {"annotations", annotations}}) + "\n";
   };
-  write_file_atomically(folder / "g.jsonl", record(5, 1) + record(6, 2) + record(7, 3) + record(5, 4) + record(7, 0));
+  test::write_file(folder / "g.jsonl", record(5, 1) + record(6, 2) + record(7, 3) + record(5, 4) + record(7, 0));
   const Gold gold = read_gold({folder / "g.jsonl"});
   REQUIRE(gold.documents.size() == 2);
   CHECK(gold.documents[0].example_id == 5);
@@ -107,8 +106,8 @@ TEST_CASE("ids of gold records are 64-bit integers, in simplified test files as 
 TEST_CASE("predictions and gold must have the same ids, unannotated documents aside", "[tasks][nq]") {
   const test::TemporaryFolder folder;
   const auto score = [&](const std::string& predictions, const std::string& gold) {
-    write_file_atomically(folder / "p.json", predictions);
-    write_file_atomically(folder / "g.jsonl", gold);
+    test::write_file(folder / "p.json", predictions);
+    test::write_file(folder / "g.jsonl", gold);
     return task_kind("nq").score(folder / "p.json", {folder / "g.jsonl"});
   };
   const auto entry = [](int id) { return R"({"example_id": )" + std::to_string(id) + kScores + "}"; };

@@ -65,6 +65,7 @@ class GoldenWindows {
     REQUIRE(places_["example_id"][row] == std::get<std::int64_t>(ours.at("unique_ids")));
     for (const auto& [name, golden] : features_) {
       CAPTURE(name);
+      require_length(name, std::ssize(golden[row]));
       if (name == "long_breakpoints") {
         require_breakpoints(golden[row], list(ours, "token_ids"));
       } else if (name == "global_breakpoints") {
@@ -73,6 +74,8 @@ class GoldenWindows {
         REQUIRE(golden[row] == types_with_blocks(ours));
       } else if (const auto* scalar = std::get_if<std::int64_t>(&ours.at(name))) {
         REQUIRE(golden[row] == Numbers{*scalar});
+      } else if (name == "question_ids") {
+        REQUIRE(golden[row] == list(ours, name));
       } else {
         test::require_padded(golden[row], with_first_padding(name, golden[row].size(), list(ours, name)),
                              padding(name, list(ours, name)));
@@ -84,6 +87,16 @@ class GoldenWindows {
  private:
   static const Numbers& list(const data::Example& example, const std::string& name) {
     return std::get<Numbers>(example.at(name));
+  }
+
+  // Of a feature that the reference pads. The types of fixed blocks are compared with their own padding.
+  void require_length(const std::string& name, std::int64_t length) const {
+    const bool global = name.starts_with("global_");
+    const bool of_window = name.ends_with("breakpoints") || name.ends_with("token_ids") || name == "candidate_ids" ||
+                           name == "sentence_ids" || name == "token_pos";
+    if (!global && !of_window) return;
+    if (config_.fixed_blocks && name == "global_type_id") return;
+    REQUIRE(length == (global ? config_.global_seq_len : config_.seq_len));
   }
 
   static void require_breakpoints(const Numbers& golden, const Numbers& real) {

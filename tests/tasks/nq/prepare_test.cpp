@@ -9,6 +9,7 @@
 #include "tasks/nq/windows.h"
 #include "tasks/prepare/run.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/nq/small_records.h"
 #include "tests/tasks/raw_records.h"
@@ -423,7 +424,7 @@ TEST_CASE("settings that cannot be meant are refused by name", "[tasks][nq]") {
   CHECK(message({{"fixed_blocks", true}, {"global_seq_len", 1}}).empty());
 
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nx\n");
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nx\n");
   CHECK_THROWS_WITH(make_preparation(default_settings(), folder / "vocab.txt", prepare::Labels::required),
                     Catch::Contains("vocab_special_missing") && Catch::Contains("[unused102]"));
 }
@@ -439,7 +440,7 @@ struct Prepared {
     prepare::RunOptions options;
     for (std::size_t i = 0; i < files.size(); ++i) {
       options.inputs.push_back(folder / ("in" + std::to_string(i) + ".jsonl"));
-      write_file_atomically(options.inputs.back(), files[i]);
+      test::write_file(options.inputs.back(), files[i]);
     }
     options.output = folder / "out.h5";
     options.report = folder / "report.jsonl";

@@ -8,7 +8,6 @@
 
 #include "data/sample/word_source.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tasks/nq/prepare.h"
 #include "tasks/nq/schema.h"
 #include "tasks/prepare/run.h"

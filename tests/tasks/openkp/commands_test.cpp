@@ -140,7 +140,7 @@ TEST_CASE("rejected pages are predicted without phrases and count as 0", "[tasks
     changed += json_line(page) + "\n";
     if (i == 4) changed += json_line(page) + "\n";
   }
-  write_file_atomically(s.path("dev.jsonl"), changed);
+  test::write_file(s.path("dev.jsonl"), changed);
   const std::string vocab = s.path("sample/vocab.txt");
   s.prepare(s.path("sample/train.jsonl"), vocab, "train", "train.h5");
   s.prepare(s.path("dev.jsonl"), vocab, "dev", "dev.h5", {"--max-rejects", "1"});

@@ -6,6 +6,7 @@
 #include "tasks/openkp/schema.h"
 #include "tasks/prepare/run.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/openkp/small_pages.h"
 
@@ -39,7 +40,7 @@ struct Outcome {
 
 Outcome prepared(const std::string& bytes) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "pages.jsonl", bytes);
+  test::write_file(folder / "pages.jsonl", bytes);
   PrepareConfig config;
   config.long_max_length = 16;
   config.global_max_length = 4;
@@ -156,7 +157,7 @@ TEST_CASE("a second walk is made only for repeated ids", "[tasks][openkp]") {
   const test::TemporaryFolder folder;
   const OpenkpPreparation preparation(PrepareConfig(), nullptr);
   const auto walks = [&](const Words& pages) {
-    write_file_atomically(folder / "pages.jsonl", lines(pages));
+    test::write_file(folder / "pages.jsonl", lines(pages));
     int last = -1;
     const prepare::Choice choice =
         choose_records(preparation, {folder / "pages.jsonl"}, [&](int walk, std::int64_t) { last = walk; });

@@ -182,6 +182,7 @@ TEST_CASE("scores equal the reference's own scorer and the official one on every
     const test::GoldenFile features(test::openkp_features_beside(path)),
         decodes(path.parent_path() / "openkp_decode.h5");
     test::RawPages raw(path.parent_path());
+    CHECK(golden.at("task") == "openkp");
     for (const Json& one : golden.at("cases")) {
       INFO(path.filename().string() << ": " << json_line(one.at("name")));
       REQUIRE(one.size() == 4);

@@ -2,7 +2,6 @@
 #include "tasks/openkp/prediction_file.h"
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/file_message.h"
@@ -20,17 +19,17 @@ std::string message_of(const std::string& text) {
 
 TEST_CASE("prediction lines are read, further members ignored", "[tasks][openkp]") {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "p.jsonl",
-                        "{\"url\": \"a\", \"KeyPhrases\": [[\"x\", \"y\"], []], \"Scores\": [1]}\n"
-                        "{\"url\": \"b\", \"KeyPhrases\": []}\n");
+  test::write_file(folder / "p.jsonl",
+                   "{\"url\": \"a\", \"KeyPhrases\": [[\"x\", \"y\"], []], \"Scores\": [1]}\n"
+                   "{\"url\": \"b\", \"KeyPhrases\": []}\n");
   CHECK(read_predictions(folder / "p.jsonl") == PhraseMap{{"a", {{"x", "y"}, {}}}, {"b", {}}});
 }
 
 TEST_CASE("of a repeated url the last record counts, predicted or gold", "[tasks][openkp]") {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "g.jsonl",
-                        "{\"url\": \"a\", \"KeyPhrases\": [[\"x\"]]}\n"
-                        "{\"url\": \"a\", \"KeyPhrases\": [[\"y\"]]}\n");
+  test::write_file(folder / "g.jsonl",
+                   "{\"url\": \"a\", \"KeyPhrases\": [[\"x\"]]}\n"
+                   "{\"url\": \"a\", \"KeyPhrases\": [[\"y\"]]}\n");
   CHECK(read_gold({folder / "g.jsonl"}) == PhraseMap{{"a", {{"y"}}}});
   CHECK(read_predictions(folder / "g.jsonl") == PhraseMap{{"a", {{"y"}}}});
 }
@@ -39,9 +38,9 @@ TEST_CASE("a gold page without a key phrase is an error with its line", "[tasks]
   const test::TemporaryFolder folder;
   const std::string with = "{\"url\": \"a\", \"KeyPhrases\": [[\"x\"]]}\n",
                     without = "{\"url\": \"a\", \"KeyPhrases\": [[]]}\n";
-  write_file_atomically(folder / "g.jsonl", without + with);  // the last record counts
+  test::write_file(folder / "g.jsonl", without + with);  // the last record counts
   CHECK(read_gold({folder / "g.jsonl"}).size() == 1);
-  write_file_atomically(folder / "g.jsonl", with + without);
+  test::write_file(folder / "g.jsonl", with + without);
   CHECK_THROWS_WITH(read_gold({folder / "g.jsonl"}),
                     Catch::Contains("g.jsonl: line 2: gold page a: no key phrase to compare with"));
 }

@@ -57,10 +57,11 @@ class GoldenGroup {
       if (feature == "derived" || feature == "record") continue;
       const std::string path = name + "/" + feature;
       const bool real = feature.ends_with("coords") || feature.ends_with("widths") || feature.ends_with("heights");
+      CAPTURE(feature);
       if (real) {
-        reals_[feature] = file.read_ragged<float>(path);
+        test::require_one_length(reals_[feature] = file.read_ragged<float>(path));
       } else {
-        numbers_[feature] = file.read_ragged<std::int64_t>(path);
+        test::require_one_length(numbers_[feature] = file.read_ragged<std::int64_t>(path));
       }
     }
     if (config.fixed_block_len > 0) return;

@@ -6,6 +6,7 @@
 #include "tasks/prepare/parts.h"
 #include "tasks/prepare/run.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/openkp/small_pages.h"
 
 using namespace etc;
@@ -41,10 +42,10 @@ struct Files {
     broken["VDOM"] = "[{";
     config.long_max_length = 16;
     config.global_max_length = 4;
-    write_file_atomically(folder / "one.jsonl", lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases),
-                                                          broken, page_record("b", kTwoPhrases)}));
-    write_file_atomically(folder / "two.jsonl", lines_of({page_record("a", kTwoPhrases), page_record("b", kOnePhrase),
-                                                          page_record("c", kOnePhrase), page_record("d", kAbsent)}));
+    test::write_file(folder / "one.jsonl", lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases),
+                                                     broken, page_record("b", kTwoPhrases)}));
+    test::write_file(folder / "two.jsonl", lines_of({page_record("a", kTwoPhrases), page_record("b", kOnePhrase),
+                                                     page_record("c", kOnePhrase), page_record("d", kAbsent)}));
   }
 
   prepare::RunOptions options(const std::string& name) const {
@@ -107,8 +108,7 @@ TEST_CASE("without the choice the first page of a url is taken and the others ar
 
 TEST_CASE("a run that goes on chooses as one that was never stopped", "[tasks][openkp]") {
   const Files files;
-  write_file_atomically(files.folder / "one.jsonl",
-                        lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases)}));
+  test::write_file(files.folder / "one.jsonl", lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases)}));
   files.run(files.options("whole"));
   const prepare::RunOptions options = files.options("resumed");
   // The run ends with an error in the second file.
@@ -125,12 +125,11 @@ TEST_CASE("a run that goes on chooses as one that was never stopped", "[tasks][o
 
 TEST_CASE("a finished part does not fit other files behind it, since they decide what is kept", "[tasks][openkp]") {
   const Files files;
-  write_file_atomically(files.folder / "one.jsonl",
-                        lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases)}));
+  test::write_file(files.folder / "one.jsonl", lines_of({page_record("a", kOnePhrase), page_record("b", kTwoPhrases)}));
   prepare::RunOptions options = files.options("out");
   options.strict = true;
   CHECK_THROWS_AS(files.run(options), Error);
-  write_file_atomically(files.folder / "two.jsonl", lines_of({page_record("e", kOnePhrase)}));
+  test::write_file(files.folder / "two.jsonl", lines_of({page_record("e", kOnePhrase)}));
   options.strict = false;
   files.run(options);
   CHECK(files.urls("out") == Words{"a", "b", "e"});
@@ -139,8 +138,8 @@ TEST_CASE("a finished part does not fit other files behind it, since they decide
 TEST_CASE("of unlabelled pages with one url the first is kept", "[tasks][openkp]") {
   Files files;
   files.config.labels_required = false;
-  write_file_atomically(files.folder / "one.jsonl", lines_of({page_record("a", nullptr), page_record("b", nullptr)}));
-  write_file_atomically(files.folder / "two.jsonl", lines_of({page_record("a", nullptr), page_record("c", nullptr)}));
+  test::write_file(files.folder / "one.jsonl", lines_of({page_record("a", nullptr), page_record("b", nullptr)}));
+  test::write_file(files.folder / "two.jsonl", lines_of({page_record("a", nullptr), page_record("c", nullptr)}));
   prepare::RunOptions options = files.options("out");
   options.split = "test";
   options.labelled = false;

@@ -3,7 +3,11 @@
 
 #include "etc_core/base/error.h"
 #include "tasks/openkp/phrases.h"
+#include "tasks/openkp/schema.h"
+#include "tasks/openkp/visual.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
 #include "tests/tasks/openkp/small_pages.h"
 #include "tests/tasks/raw_records.h"
 
@@ -90,6 +94,32 @@ TEST_CASE("with fixed blocks the text itself is cut, and phrases are found acros
   c.global_max_length = 2;
   CHECK(numbers(converted(worked_page(worked_elements(), test::kWorkedPhrases), c).examples.at(0), "long_token_ids")
             .size() == 9);
+}
+
+TEST_CASE("data sets with fixed blocks hold no features of elements", "[tasks][openkp]") {
+  const test::TemporaryFolder folder;
+  const auto stored = [&](std::int64_t fixed_block_len) {
+    PrepareConfig c = config();
+    c.fixed_block_len = fixed_block_len;
+    const OpenkpPreparation preparation(c, test::small_vocabulary());
+    const data::Example example =
+        preparation.convert(test::raw_record(json_line(worked_page(worked_elements(), test::kWorkedPhrases))))
+            .examples.at(0);
+    data::DatasetInfo info;
+    info.task = "openkp";
+    info.preprocess_config = preparation.preprocess_config();
+    data::DatasetWriter writer(folder / "a.h5", openkp::schema(), info);
+    writer.append(example);
+    writer.finish({}, 1, 0, 0);
+    CHECK(data::DatasetReader({folder / "a.h5"}, openkp::schema()).read(0) == example);
+    const test::GoldenFile file(folder / "a.h5");
+    std::vector<bool> has;
+    for (const char* name : {"x_coords", "parent_heights", "font_ids", "parent_font_ids", "indicators"})
+      has.push_back(file.has(std::string("examples/") + name));
+    return has;
+  };
+  CHECK(stored(0) == std::vector<bool>(5, true));
+  CHECK(stored(5) == std::vector<bool>(5, false));
 }
 
 TEST_CASE("a key phrase that occurs several times is learnt at its first place only", "[tasks][openkp]") {
@@ -180,6 +210,8 @@ TEST_CASE("bad elements are rejected with element and number", "[tasks][openkp]"
   };
   CHECK(faults_with(1, "feature", with(4, 0.5)) == only("reject feature_flag VDOM[1].feature[4]"));
   CHECK(faults_with(1, "feature", with(8, 1e300)) == only("reject feature_not_finite VDOM[1].feature[8]"));
+  CHECK(faults_with(1, "feature", with(8, 1e10)) == only("reject feature_not_finite VDOM[1].feature[8]"));
+  CHECK(faults_with(1, "feature", with(12, 1e39)) == only("reject feature_not_finite VDOM[1].feature[12]"));
   CHECK(faults_with(1, "feature", with(8, "16")) == only("reject wrong_type VDOM[1].feature[8]"));
   CHECK(faults_with(1, "feature", with(0, 44)).front() == "warn feature_not_float VDOM[1].feature[0]");
   CHECK(faults_with(1, "feature", with(5, 0)).front() == "warn key_phrase_empty KeyPhrases[3]");
@@ -192,6 +224,19 @@ TEST_CASE("bad elements are rejected with element and number", "[tasks][openkp]"
   CHECK(faults_with(1, "text", "Fishing blue lake") == only("reject vdom_text_mismatch VDOM[1].text"));
   CHECK(faults_with(1, "text", nullptr) ==
         Words{"reject wrong_type VDOM[1].text", "reject vdom_gap VDOM[2].start_idx"});
+}
+
+TEST_CASE("coordinates of any size that single precision holds are kept; the model clips them", "[tasks][openkp]") {
+  Json elements = worked_elements();
+  elements[1]["feature"][2] = 1e10;
+  elements[1]["feature"][10] = -3e38;
+  const auto result = converted(worked_page(elements, test::kWorkedPhrases));
+  REQUIRE(result.examples.size() == 1);
+  CHECK(std::get<std::vector<float>>(result.examples[0].at("y_coords"))[1] == 1e10f);
+  CHECK(std::get<std::vector<float>>(result.examples[0].at("parent_x_coords"))[1] == -3e38f);
+  const std::vector<float> dense = dense_features(result.examples[0]);
+  CHECK(dense[kDenseFeatures + 1] == 1);
+  CHECK(dense[kDenseFeatures + 4] == -1);
 }
 
 TEST_CASE("behind a damaged first element equal ids are equal", "[tasks][openkp]") {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "data/text/tokenizer.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tasks/openkp/schema.h"
 #include "tests/support/folders.h"

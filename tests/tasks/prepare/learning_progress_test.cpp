@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log_receiver.h"
 #include "tasks/prepare/learn_splitter.h"
@@ -24,7 +23,7 @@ struct LearningScene {
 
   void add_input(const std::string& name, const std::string& bytes) {
     inputs.push_back(folder / name);
-    write_file_atomically(inputs.back(), bytes);
+    test::write_file(inputs.back(), bytes);
   }
 
   void learn_vocabulary(const Json& more = Json::object()) {

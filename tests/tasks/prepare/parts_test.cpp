@@ -18,9 +18,9 @@ const std::vector<data::SourceFile> kInputs = {{"a.json", 5, std::string(64, 'a'
 
 prepare::PartFiles finished_part(const prepare::Parts& parts) {
   const prepare::PartFiles files = parts.files_of(kInputs);
-  write_file_atomically(files.examples, "examples");
-  write_file_atomically(files.report, "");
-  write_file_atomically(files.ids, "\"id\"\n");
+  test::write_file(files.examples, "examples");
+  test::write_file(files.report, "");
+  test::write_file(files.ids, "\"id\"\n");
   prepare::Counts counts;
   counts.records = 7;
   parts.finish(files, counts);
@@ -63,7 +63,7 @@ TEST_CASE("a preparation that ends leaves its finished parts and no lock, and no
   prepare::Parts next(output, Json::object());
   CHECK(next.finished(next.files_of(kInputs)).value().records == 7);
   // Without hold() the parts are removed as well, but files of the user stay.
-  write_file_atomically(parts_folder / "notes", "mine");
+  test::write_file(parts_folder / "notes", "mine");
   next.remove();
   CHECK(std::distance(fs::directory_iterator(parts_folder), {}) == 1);
   CHECK(read_file(parts_folder / "notes") == "mine");
@@ -88,12 +88,12 @@ TEST_CASE("a part of which any file is damaged, cut or gone is not taken, with a
   };
   for (const fs::path& path : {files.examples, files.report, files.ids, files.state}) {
     const std::string whole = read_file(path);
-    write_file_atomically(path, whole + "x");
+    test::write_file(path, whole + "x");
     check_damaged(path);
     if (whole.empty()) continue;
-    write_file_atomically(path, "X" + whole.substr(1));
+    test::write_file(path, "X" + whole.substr(1));
     check_damaged(path);
-    write_file_atomically(path, whole.substr(1));
+    test::write_file(path, whole.substr(1));
     check_damaged(path);
     if (path == files.state) continue;
     fs::remove(path);

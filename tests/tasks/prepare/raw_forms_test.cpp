@@ -172,7 +172,7 @@ struct Outcome {
 
 Outcome prepared(const prepare::Preparation& preparation, const std::string& bytes) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "raw", bytes);
+  test::write_file(folder / "raw", bytes);
   prepare::RunOptions options;
   options.inputs = {folder / "raw"};
   options.output = folder / "out.h5";
@@ -278,8 +278,8 @@ TEST_CASE("a strict run ends at a record that was rejected in a finished part, a
           "[tasks][prepare]") {
   const test::TemporaryFolder folder;
   const TabPreparation preparation;
-  write_file_atomically(folder / "a", "a\tone\nc\t\n");
-  write_file_atomically(folder / "b", "b\ttwo\n");
+  test::write_file(folder / "a", "a\tone\nc\t\n");
+  test::write_file(folder / "b", "b\ttwo\n");
   prepare::RunOptions options;
   options.inputs = {folder / "a", folder / "b"};
   options.output = folder / "out.h5";
@@ -295,7 +295,7 @@ TEST_CASE("a strict run ends at a record that was rejected in a finished part, a
   options.strict = false;
   run();
   CHECK(std::filesystem::exists(options.output));
-  write_file_atomically(folder / "a", "a\tone\n");
+  test::write_file(folder / "a", "a\tone\n");
   REQUIRE(test::stopped_parts(options.output, options.report, ".h5", run).size() == 1);
   options.strict = true;
   run();
@@ -306,8 +306,8 @@ TEST_CASE("a damaged part of an earlier run is prepared again, to equal bytes", 
   const TabPreparation preparation;
   std::string bytes;
   for (int i = 0; i < 500; ++i) bytes += fmt::format("id{}\t{}\n", i, i * 7919 % 10007);
-  write_file_atomically(folder / "a", bytes + "c\t\n");
-  write_file_atomically(folder / "b", "id3\tagain\nb\ttwo\n");
+  test::write_file(folder / "a", bytes + "c\t\n");
+  test::write_file(folder / "b", "id3\tagain\nb\ttwo\n");
   prepare::RunOptions options;
   options.inputs = {folder / "a", folder / "b"};
   options.output = folder / "out.h5";
@@ -320,13 +320,13 @@ TEST_CASE("a damaged part of an earlier run is prepared again, to equal bytes", 
   for (const char* ending : {".h5", ".rejects.jsonl", ".ids.jsonl"}) {
     CAPTURE(ending);
     std::filesystem::remove(options.output);
-    write_file_atomically(folder / "log", "");
+    test::write_file(folder / "log", "");
     log::also_to_file(folder / "log");
     const auto parts = test::stopped_parts(options.output, options.report, ending, run);
     REQUIRE(parts.size() == 1);
     std::string part = read_file(parts[0]);
     part.replace(part.size() / 2, 4, "XXXX");
-    write_file_atomically(parts[0], part);
+    test::write_file(parts[0], part);
     run();
     CHECK(read_file(options.output) == whole);
     CHECK(read_file(options.report) == report);

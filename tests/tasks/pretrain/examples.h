@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "data/loader/loader.h"
 #include "etc_core/nn/dense_config.h"

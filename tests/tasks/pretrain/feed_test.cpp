@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "sparse/labels/labels.h"
 #include "tasks/feed/features.h"
 #include "tasks/pretrain/schema.h"
 #include "tests/support/catch.h"

@@ -1,7 +1,6 @@
 // Pairs and runs of sentences from random texts, and the random order without memory.
 #include "tasks/pretrain/instances.h"
 
-#include <algorithm>
 #include <set>
 
 #include "tasks/pretrain/random_order.h"

@@ -5,6 +5,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
+#include "tests/support/folders.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/command_scene.h"
 
@@ -63,7 +64,7 @@ void write_hub(const fs::path& folder, const HubNames& names, std::int64_t piece
   hub.write(folder / "model.safetensors");
   Json json = small_bert_json();
   json["vocab_size"] = pieces;
-  write_file_atomically(folder / "config.json", json_text(json));
+  test::write_file(folder / "config.json", json_text(json));
 }
 
 // The only step is warm-up with a learning rate of 0, so the weights stay those of the start.
@@ -71,7 +72,7 @@ const Words kStart = {"--steps", "1", "--batch-size", "4", "--warmup-proportion"
 
 // Pre-trains the model in folder `lifted`, with residual scores, into folder `run`.
 void pretrain_lifted(const CommandScene& scene, const std::string& vocabulary) {
-  write_file_atomically(scene.path("text"), "the old market said what was quiet\nthere the tower is stony\n");
+  test::write_file(scene.path("text"), "the old market said what was quiet\nthere the tower is stony\n");
   scene.prepare("train", scene.path("text"), vocabulary, "text.h5",
                 {"--objective", "mlm_cpc", "--min-document-sentences", "2"});
   const Result trained = scene.try_run(joined(
@@ -127,7 +128,7 @@ TEST_CASE("a lifted BERT keeps its head, is pre-trained with scores and fine-tun
   // NQ uses the highest unused entries as special pieces, so its vocabulary serves all tasks.
   const std::string pieces = read_file(scene.path("nq/vocab.txt")), vocabulary = scene.path("bert/vocab.txt");
   write_hub(scene.path("bert"), kBert, std::count(pieces.begin(), pieces.end(), '\n'));
-  write_file_atomically(vocabulary, pieces);
+  test::write_file(vocabulary, pieces);
   scene.run({"convert", "--from", "bert", scene.path("bert"), "--output", scene.path("lifted")});
   scene.run({"convert", "--from", "bert", scene.path("bert"), "--without-heads", "--output", scene.path("encoder")});
   CHECK(!TensorFileReader(scene.path("encoder/model.safetensors")).has("cls/predictions/output_bias"));
@@ -154,9 +155,9 @@ TEST_CASE("a lifted RoBERTa goes the same way with a SentencePiece model of its 
   Json of_row;
   for (std::size_t i = 0; i < rows.size(); ++i) of_row[rows[i]] = i;
   write_hub(scene.path("roberta"), kRoberta, std::ssize(rows));
-  write_file_atomically(scene.path("roberta/vocab.json"), json_line(of_row));
+  test::write_file(scene.path("roberta/vocab.json"), json_line(of_row));
   const std::string vocabulary = scene.path("spiece.model");
-  write_file_atomically(vocabulary, sentencepiece_model(pieces));
+  test::write_file(vocabulary, sentencepiece_model(pieces));
   const std::string said = scene.run(
       {"convert", "--from", "roberta", scene.path("roberta"), "--vocab", vocabulary, "--output", scene.path("lifted")});
   CHECK_THAT(said, Contains("57 of 57 pieces found, 0 initialised"));

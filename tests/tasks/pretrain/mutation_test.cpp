@@ -1,5 +1,4 @@
 // Damaged texts give a readable error, or examples that fulfil the invariants and that a data set accepts.
-#include <fstream>
 
 #include "tasks/prepare/record_walk.h"
 #include "tests/support/gzip.h"
@@ -101,8 +100,7 @@ void run_mutants(std::uint64_t count) {
     scene.settings = settings[seed % settings.size()];
     scene.settings.update({{"max_seq_length", 24}, {"dupe_factor", 1}, {"min_document_sentences", 1}});
     const bool json = scene.settings.contains("text_key"), packed = seed / 4 % 4 == 0;
-    // Without the fsync of write_file_atomically, to save time.
-    std::ofstream(scene.folder / "in.txt", std::ios::binary) << mutate(bytes[(json ? 2 : 0) + (packed ? 1 : 0)], seed);
+    test::write_file(scene.folder / "in.txt", mutate(bytes[(json ? 2 : 0) + (packed ? 1 : 0)], seed));
     read_mutant(scene, outcome);
     // Writing and reading data sets takes longer than the rest, so only some mutants do it.
     if (seed % 25 < 3) prepare_mutant(scene, outcome);

@@ -1,6 +1,7 @@
 // Bad input, case by case (pretraining 7).
 #include "etc_core/base/log.h"
 #include "tasks/prepare/forecast.h"
+#include "tests/support/folders.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
 #include "tests/tasks/stopped_preparation.h"
@@ -90,7 +91,7 @@ TEST_CASE("a damaged part of an earlier run is cut into pieces again, to equal b
     for (const auto& part : parts) {
       std::string bytes = read_file(part);
       bytes.empty() ? bytes = "x" : bytes.replace(bytes.size() / 2, 1, "\x7f");
-      write_file_atomically(part, bytes);
+      test::write_file(part, bytes);
     }
     scene.write("log", "");
     log::also_to_file(scene.folder / "log");

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -41,7 +40,7 @@ struct PretrainScene {
 
   PretrainScene() { write("vocab.txt", letter_vocabulary()); }
 
-  void write(const std::string& name, const std::string& bytes) const { write_file_atomically(folder / name, bytes); }
+  void write(const std::string& name, const std::string& bytes) const { write_file(folder / name, bytes); }
   std::string bytes(const std::string& name) const { return read_file(folder / name); }
 
   std::unique_ptr<prepare::Preparation> make() const {

@@ -6,6 +6,7 @@
 #include "etc_core/base/parallel.h"
 #include "tasks/pretrain/batch.h"
 #include "tasks/pretrain/mask_settings.h"
+#include "tests/support/folders.h"
 #include "tests/support/gzip.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
@@ -261,13 +262,13 @@ TEST_CASE("a word divided by the cut of a long sentence begins a second time in 
 
 TEST_CASE("words of a SentencePiece vocabulary begin where its pieces say so", "[pretrain]") {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "spiece.model", sentencepiece_model({{"<unk>", 0, PieceType::unknown},
-                                                                      {"[CLS]", 0, PieceType::user_defined},
-                                                                      {"[SEP]", 0, PieceType::user_defined},
-                                                                      {"[MASK]", 0, PieceType::user_defined},
-                                                                      {"\u2581a", -1},
-                                                                      {"b", -1},
-                                                                      {"\u2581", -2}}));
+  test::write_file(folder / "spiece.model", sentencepiece_model({{"<unk>", 0, PieceType::unknown},
+                                                                 {"[CLS]", 0, PieceType::user_defined},
+                                                                 {"[SEP]", 0, PieceType::user_defined},
+                                                                 {"[MASK]", 0, PieceType::user_defined},
+                                                                 {"\u2581a", -1},
+                                                                 {"b", -1},
+                                                                 {"\u2581", -2}}));
   const auto tokenizer = data::load_tokenizer(folder / "spiece.model");
   const pretrain::MaskVocabulary pieces(*tokenizer);
   CHECK((pieces.cls == 1 && pieces.sep == 2 && pieces.mask == 3));

@@ -7,7 +7,6 @@
 #include "etc_core/base/random.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/encoder.h"
-#include "etc_core/ops/register.h"
 #include "tasks/feed/features.h"
 #include "tasks/train/batch_rows.h"
 #include "tests/support/catch.h"

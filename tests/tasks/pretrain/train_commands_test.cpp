@@ -9,6 +9,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/command_scene.h"
 #include "tests/tasks/pretrain/examples.h"
@@ -25,7 +26,7 @@ namespace {
 // train.h5, masks are drawn in each epoch.
 struct Scene : CommandScene {
   explicit Scene(data::LoadedExample (*make)(std::int64_t) = sentences_example) : CommandScene("pretrain") {
-    write_file_atomically(path("vocab.txt"), pretrain_vocabulary());
+    test::write_file(path("vocab.txt"), pretrain_vocabulary());
     write_pretrain_dataset(path("train.h5"), make, 0, 30, make != sentences_example);
     write_pretrain_dataset(path("dev.h5"), make, 500, 12);
   }

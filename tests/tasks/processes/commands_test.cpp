@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "etc_core/comm/launch.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/processes/mpirun.h"
 #include "tests/tasks/train/tiny_training.h"
 
@@ -106,7 +107,7 @@ void write_raw(const TemporaryFolder& folder, const Raw& raw, int times = 1) {
     std::string text;
     for (int i = 0; i < times; ++i) text += etc::read_file(folder / "b" / file) + etc::read_file(folder / "a" / file);
     if (raw.cut) text.resize(text.size() * 3 / 4);
-    etc::write_file_atomically(folder / ("second_" + file), text);
+    etc::test::write_file(folder / ("second_" + file), text);
   }
 }
 
@@ -195,7 +196,7 @@ TEST_CASE("a killed preparation goes on behind its finished files, with any numb
 TEST_CASE("what each process has to read is no stream", "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
   const TemporaryFolder folder;
-  etc::write_file_atomically(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  etc::test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   for (const std::string task : {"wikihop", "pretrain"}) {
     const Result result = run_several(2,
                                       {program().value(), "prepare", "--task", task, "--split", "train", "--vocab",

@@ -5,10 +5,8 @@
 #include <cstring>
 
 #include "etc_core/base/device_memory.h"
-#include "etc_core/base/error.h"
 #include "etc_core/comm/device_link.h"
 #include "etc_core/comm/launch.h"
-#include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/train/trainer.h"

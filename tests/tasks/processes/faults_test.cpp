@@ -5,6 +5,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/support/folders.h"
 #include "tests/tasks/processes/mpirun.h"
 
 namespace {
@@ -227,7 +228,7 @@ TEST_CASE("wrong usage that only the first process sees has the exit code that i
   if (!have_mpirun()) return;
   const TemporaryFolder folder;
   write_data(folder.path());
-  etc::write_file_atomically(folder / "run/notes.txt", "mine");
+  etc::test::write_file(folder / "run/notes.txt", "mine");
   const Result result = run_several(2, training_command(folder.path(), "run", "2", "2"), folder.path());
   INFO(result.err);
   CHECK(result.code == 2);

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 

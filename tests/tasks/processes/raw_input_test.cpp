@@ -1,6 +1,7 @@
 // Commands that read raw input in several processes write the same bytes as one process.
 #include <set>
 
+#include "tests/support/folders.h"
 #include "tests/support/h5_edit.h"
 #include "tests/tasks/inference/small_scene.h"
 #include "tests/tasks/processes/mpirun.h"
@@ -61,7 +62,7 @@ struct RawScene {
       for (int more = 0; more < i; ++more) lines += " The tower is famous.";
       lines += "\"}\n";
     }
-    etc::write_file_atomically(file, lines);
+    etc::test::write_file(file, lines);
     return file;
   }
 };
@@ -88,7 +89,7 @@ TEST_CASE("every form of raw input and of its output has the bytes of one proces
   const std::string broken = folder + "/broken.jsonl";
   std::string lines;
   for (const etc::Json& record : records) lines += etc::json_line(record) + "\n";
-  etc::write_file_atomically(broken, lines);
+  etc::test::write_file(broken, lines);
 
   const std::string output = folder + "/o.json";
   scene.check_equal({2}, scene.predict(scene.records, {"--output", output}), output);

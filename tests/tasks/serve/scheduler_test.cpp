@@ -2,7 +2,7 @@
 #include "tasks/serve/scheduler.h"
 
 #include <atomic>
-#include <future>
+#include <memory>
 #include <thread>
 
 #include "etc_core/base/error.h"

@@ -2,7 +2,6 @@
 #include "tasks/span/head.h"
 #include "etc_core/nn/backends.h"
 
-#include "etc_core/nn/etc_encoder.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
 

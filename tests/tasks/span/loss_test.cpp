@@ -1,12 +1,11 @@
 // Losses of spans and classes: the worked numbers of the specifications, gradients, bits.
 #include "tasks/span/loss.h"
-#include "etc_core/nn/backends.h"
 
 #include <cmath>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
-#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/backends.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,7 @@
 // SQuAD through the program: sample, prepare, train, eval, predict, official score; on a dense encoder and an ETC, in short
 // windows and in long ones.
 #include "etc_core/base/json.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/command_walk.h"
 
 using namespace etc;
@@ -89,7 +90,7 @@ TEST_CASE("an ETC reads 4,096 tokens without windows, and merges the windows of 
   for (const Case& one : {Case{180, 4, "examples: 4\n"}, Case{240, 2, "examples: 4\n"}}) {
     CAPTURE(one.texts);
     const std::string raw = scene.path("long.json");
-    write_file_atomically(raw, json_text(joined_texts(texts, one.texts, one.texts / one.questions)));
+    test::write_file(raw, json_text(joined_texts(texts, one.texts, one.texts / one.questions)));
     const auto prepared = [&](const std::string& output, const Words& more) {
       return scene.run(
           joined({"prepare", "--task", "squad", "--split", "train", "--input", raw, "--vocab", scene.vocabulary(),

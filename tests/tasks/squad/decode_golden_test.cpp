@@ -7,6 +7,7 @@
 #include "tasks/squad/windows.h"
 #include "tasks/text/recover_text.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/golden_tables.h"
 #include "tests/tasks/squad/golden_squad.h"
 
@@ -84,8 +85,11 @@ class Case {
         ends_(file.read<float>(name + "/end_logits")) {
     options_.n_best_size = file.int_attribute(name, "n_best_size");
     options_.max_answer_length = file.int_attribute(name, "max_answer_length");
-    REQUIRE(windows.lower_case == (file.int_attribute(name, "do_lower_case") != 0));
+    REQUIRE(file.int_attribute(name, "do_lower_case") == (windows.lower_case ? 1 : 0));
     REQUIRE(!examples_.empty());
+    REQUIRE(starts_.shape.size() == 2);
+    REQUIRE(starts_.shape[0] == std::ssize(window_rows_));
+    REQUIRE(ends_.shape == starts_.shape);
     const auto pads = file.string_attribute(name, "pad_logits");
     if (pads != "random") require_pads(std::stof(pads));
   }
@@ -123,6 +127,7 @@ class Case {
         const auto tokens = std::ssize(std::get<std::vector<std::int64_t>>(window.at("token_ids")));
         for (const auto* array : {&starts_, &ends_}) {
           const Floats all = logits(*array, row);
+          REQUIRE(tokens <= std::ssize(all));
           REQUIRE(std::all_of(all.begin() + tokens, all.end(), [&](float logit) { return logit == pad; }));
         }
         ++row;
@@ -131,6 +136,7 @@ class Case {
   }
 
   static Floats logits(const test::GoldenArray<float>& array, std::size_t row) {
+    REQUIRE(row < static_cast<std::size_t>(array.shape[0]));
     const auto width = static_cast<std::size_t>(array.shape[1]);
     const auto begin = array.values.begin() + static_cast<std::ptrdiff_t>(row * width);
     return {begin, begin + static_cast<std::ptrdiff_t>(width)};
@@ -263,14 +269,42 @@ std::shared_ptr<const data::Tokenizer> vocabulary_of(const std::vector<std::stri
     lines += piece + "\n";
   }
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", lines);
+  test::write_file(folder / "vocab.txt", lines);
   return data::load_tokenizer(folder / "vocab.txt");
+}
+
+// The windows of the golden case, which must be those that are cut from its pieces with the length of the first one and
+// the stride to the second one.
+std::vector<Window> golden_windows(const test::GoldenFile& file, const std::string& group) {
+  const auto pieces = std::ssize(file.read_strings(group + "/pieces"));
+  const auto spans = file.read<std::int64_t>(group + "/windows").values;
+  REQUIRE(spans.size() >= 2);
+  const std::int64_t length = spans[1], stride = spans.size() > 2 ? spans[2] - spans[0] : length;
+  REQUIRE(length >= 1);
+  REQUIRE(stride >= 1);
+  const std::vector<Window> windows = cut_windows(pieces, length, stride);
+  std::vector<std::int64_t> cut;
+  for (const Window& window : windows) cut.insert(cut.end(), {window.start, window.length});
+  REQUIRE(spans == cut);
+  return windows;
+}
+
+// Requires a logit of each token: [CLS], the question, [SEP], the window, [SEP].
+void require_logits(const std::vector<Window>& windows, std::int64_t question, const std::vector<Floats>& logits) {
+  REQUIRE(logits.size() == windows.size());
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    CAPTURE(w);
+    REQUIRE(std::ssize(logits[w]) == question + 3 + windows[w].length);
+  }
 }
 
 data::Example window_of(const test::GoldenFile& file, const data::Tokenizer& tokenizer, std::int64_t start,
                         std::int64_t length, const std::vector<std::int64_t>& best, std::int64_t number) {
   const auto pieces = file.read_strings("squad/decode/pieces");
   const auto words = file.read<std::int64_t>("squad/decode/piece_to_word").values;
+  const auto document = file.read_strings("squad/decode/document_words");
+  REQUIRE(words.size() == pieces.size());
+  for (const std::int64_t word : words) REQUIRE((word >= 0 && word < std::ssize(document)));
   const auto front = static_cast<std::size_t>(file.int_attribute("squad/decode", "query_pieces") + 2);
   std::vector<std::int64_t> ids(front, 1), token_words(front, -1), max_context(front, 0);
   for (auto i = static_cast<std::size_t>(start); i < static_cast<std::size_t>(start + length); ++i) {
@@ -281,12 +315,8 @@ data::Example window_of(const test::GoldenFile& file, const data::Tokenizer& tok
   ids.push_back(2);
   token_words.push_back(-1);
   max_context.push_back(0);
-  return {{"id", std::string("golden")},
-          {"token_ids", ids},
-          {"token_words", token_words},
-          {"max_context", max_context},
-          {"words", file.read_strings("squad/decode/document_words")},
-          {"first_word", std::int64_t{0}},
+  return {{"id", std::string("golden")},  {"token_ids", ids},  {"token_words", token_words},
+          {"max_context", max_context},   {"words", document}, {"first_word", std::int64_t{0}},
           {"lower_case", std::int64_t{1}}};
 }
 
@@ -297,6 +327,10 @@ void require_golden(const test::GoldenFile& file, const std::string& group, cons
              ends = file.read<double>(group + "/end_logit").values;
   const auto probabilities = file.read<double>(group + "/probability").values;
   REQUIRE(decoded.n_best.size() == texts.size());
+  REQUIRE(places.size() == 3 * texts.size());
+  REQUIRE(starts.size() == texts.size());
+  REQUIRE(ends.size() == texts.size());
+  REQUIRE(probabilities.size() == texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     CAPTURE(i);
     const ListedAnswer& ours = decoded.n_best[i];
@@ -332,12 +366,12 @@ TEST_CASE("decoding over overlapping windows equals the golden case", "[squad][g
     ++files;
     const std::string group = "squad/decode";
     const auto tokenizer = vocabulary_of(file.read_strings(group + "/pieces"));
-    const auto spans = file.read<std::int64_t>(group + "/windows").values;
-    std::vector<Window> windows;
-    for (std::size_t w = 0; w < spans.size(); w += 2) windows.push_back({spans[w], spans[w + 1]});
-    const auto best = best_windows(windows, std::ssize(file.read_strings(group + "/pieces")));
     const auto starts = file.read_ragged<float>(group + "/start_logits");
     const auto ends = file.read_ragged<float>(group + "/end_logits");
+    const std::vector<Window> windows = golden_windows(file, group);
+    const auto best = best_windows(windows, std::ssize(file.read_strings(group + "/pieces")));
+    require_logits(windows, file.int_attribute(group, "query_pieces"), starts);
+    require_logits(windows, file.int_attribute(group, "query_pieces"), ends);
     DecodeOptions options;
     options.n_best_size = file.int_attribute(group, "n_best");
     options.max_answer_length = file.int_attribute(group, "max_answer_length");

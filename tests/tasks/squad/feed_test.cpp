@@ -1,9 +1,6 @@
 // SQuAD windows as encoder input of an ETC and of a dense encoder, what the feed refuses, and the loss.
 #include "tasks/squad/feed.h"
 
-#include <cmath>
-
-#include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"

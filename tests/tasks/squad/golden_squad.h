@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/text/tokenizer.h"
-#include "etc_core/base/files.h"
 #include "tasks/squad/prepare_config.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/raw_records.h"
@@ -61,7 +61,7 @@ inline std::vector<data::JsonRecord> golden_squad_records(const GoldenFile& file
   }
   const Json all = read_json_file(folder / name);
   const TemporaryFolder copy;
-  write_file_atomically(copy / "records.json", all.at(file.string_attribute(group, "records_key")).dump(1));
+  write_file(copy / "records.json", all.at(file.string_attribute(group, "records_key")).dump(1));
   return read_raw_records(copy / "records.json", data::RecordLayout::questions);
 }
 

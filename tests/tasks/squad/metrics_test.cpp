@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tasks/squad/prediction_file.h"
 #include "tasks/squad/squad_task.h"
 #include "tasks/text/answer_text.h"

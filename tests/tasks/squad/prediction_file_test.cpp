@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "etc_core/base/error.h"
 #include "tasks/squad/squad_task.h"
 #include "tests/support/catch.h"
 #include "tests/support/written_files.h"

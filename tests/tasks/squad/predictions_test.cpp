@@ -3,10 +3,8 @@
 
 #include <cmath>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
-#include "etc_core/nn/etc_config.h"
 #include "tasks/squad/feed.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_config.h"

@@ -7,6 +7,7 @@
 #include "tasks/squad/windows.h"
 #include "tasks/text/answer_text.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/golden_tables.h"
 #include "tests/tasks/padded.h"
 #include "tests/tasks/squad/golden_squad.h"
@@ -391,7 +392,7 @@ TEST_CASE("records on which the published preparation stops are refused for the 
       config.version_2 = stop.at("version_2").get<bool>();
       const SquadPreparation preparation(config, test::golden_tokenizer(*data, "bert_uncased_vocab.txt", true));
       const test::TemporaryFolder folder;
-      write_file_atomically(folder / "stop.json", stop.dump());
+      test::write_file(folder / "stop.json", stop.dump());
       const auto records = test::read_raw_records(folder / "stop.json", data::RecordLayout::questions);
       CHECK(!records.empty());
       for (const auto& record : records) require_stop(stop, preparation.convert(record).faults);

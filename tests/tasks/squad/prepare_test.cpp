@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "etc_core/base/error.h"
 #include "tasks/squad/schema.h"
 #include "tasks/squad/windows.h"
 #include "tests/data/text/small_byte_bpe.h"

@@ -1,9 +1,6 @@
 // Generated SQuAD questions: what they ask, equal bytes for equal seeds, refused options.
 #include "data/sample/squad_sample.h"
 
-#include <set>
-
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -1,10 +1,8 @@
 // Small SQuAD questions and a vocabulary for them.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "data/loader/loader.h"
 #include "tasks/squad/prepare.h"
 #include "tests/tasks/raw_records.h"
 #include "tests/tasks/small_tokenizer.h"

@@ -1,12 +1,9 @@
 // Text with offsets: unigrams, token maps and answers found, by hand and against the reference.
 #include "tasks/text/offset_text.h"
 
-#include <map>
-
-#include "data/text/sentencepiece.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/golden_named.h"
 
 using namespace etc;
@@ -21,7 +18,7 @@ using Spans = std::vector<TokenSpan>;
 // A WordPiece vocabulary of these pieces after [UNK].
 std::unique_ptr<data::Tokenizer> wordpiece(const std::string& lines) {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", "[UNK]\n" + lines);
+  test::write_file(folder / "vocab.txt", "[UNK]\n" + lines);
   return data::load_tokenizer(folder / "vocab.txt");
 }
 

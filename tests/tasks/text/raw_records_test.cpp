@@ -2,7 +2,6 @@
 #include "tasks/text/raw_records.h"
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
@@ -13,7 +12,7 @@ namespace {
 
 std::string message_of(const std::string& bytes, RecordLayout layout) {
   const etc::test::TemporaryFolder folder;
-  etc::write_file_atomically(folder / "r.json", bytes);
+  etc::test::write_file(folder / "r.json", bytes);
   etc::text::IdPlaces ids;
   try {
     etc::text::for_each_record(folder / "r.json", layout,

@@ -33,7 +33,7 @@ void unblock(const fs::path& best) {
 // A run's folder whose checkpoint `best` cannot be written.
 void start_blocked(const fs::path& run) {
   block(run / "best");
-  etc::write_file_atomically(run / "lock", "");
+  etc::test::write_file(run / "lock", "");
 }
 
 // Data, and a run of 40 steps on them that was left alone. It is made once, since each run saves after every step.
@@ -182,7 +182,7 @@ TEST_CASE("weights that were kept leave checkpoint `last` once they are saved, s
   const fs::path last = folder / "last", kept = last / etc::BestCheckpoint::kKeptFile;
   etc::save_run(last, {config, parameters, files, optimizer.moments(), progress, best, identity});
   CHECK(fs::exists(kept));
-  etc::write_file_atomically(last / "notes.txt", "mine");
+  etc::test::write_file(last / "notes.txt", "mine");
   unblock(folder / "best");
   best.retry(7);
   etc::save_run(last, {config, parameters, files, optimizer.moments(), progress, best, identity});

@@ -8,6 +8,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "tasks/wikihop/schema.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/train/place.h"
 
 namespace {
@@ -40,7 +41,7 @@ TEST_CASE("train, eval and predict go from prepared data to a scored prediction 
     gold.push_back(
         {{"id", std::get<std::string>(features.at("id"))}, {"answer", std::get<std::string>(features.at("answer"))}});
   }
-  etc::write_file_atomically(place.folder / "gold.json", etc::json_line(gold));
+  etc::test::write_file(place.folder / "gold.json", etc::json_line(gold));
   const Result scored =
       place.run({"eval", "--task", "wikihop", "--predictions", predictions, "--gold", place.folder / "gold.json"});
   INFO(scored.err);
@@ -76,7 +77,7 @@ TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[ta
   refused(place.training({"--resume", place.folder / "run"}), "either --output RUN");
   refused({"train", "--data", place.folder / "train.h5"}, "either --output RUN");
   refused({"train", "--task", "wikihop", "--output", place.folder / "run", "--vocab-size", "9"}, "--data");
-  etc::write_file_atomically(place.folder / "c.json", R"({"training": {"lerning_rate": 1}})");
+  etc::test::write_file(place.folder / "c.json", R"({"training": {"lerning_rate": 1}})");
   refused(place.training({"--config", place.folder / "c.json"}),
           "unknown key training.lerning_rate (did you mean training.learning_rate?)");
   refused({"eval", "--model", "x"}, "expected --model and --data, or --predictions and --gold");
@@ -139,7 +140,7 @@ TEST_CASE("the second file of NumPy's form is an output as the first one is", "[
   const Place place;
   place.train();
   const fs::path texts = place.folder / "s.npy.offsets.npy";
-  etc::write_file_atomically(texts, "{\"text\": \"mine\"}\n");
+  etc::test::write_file(texts, "{\"text\": \"mine\"}\n");
   const Result result = place.run({"encode", "--model", place.folder / "run", "--text", texts, "--states", "long",
                                    "--output", place.folder / "s.npy"});
   CHECK(result.code == 2);
@@ -168,13 +169,13 @@ TEST_CASE("models and data that do not belong together give exit code 1 and writ
   etc::Json config = etc::read_json_file(model / "config.json");
   fs::copy(model, place.folder / "bare", fs::copy_options::recursive);
   config.erase("task");
-  etc::write_file_atomically(place.folder / "bare/config.json", etc::json_line(config));
+  etc::test::write_file(place.folder / "bare/config.json", etc::json_line(config));
   failed({"predict", "--model", place.folder / "bare", "--data", place.folder / "train.h5", "--output", output},
          "the model has no task");
   // Weights of another head than the configuration describes.
   config = etc::read_json_file(model / "config.json");
   config["task"]["add_final_layer"] = false;
-  etc::write_file_atomically(place.folder / "bare/config.json", etc::json_line(config));
+  etc::test::write_file(place.folder / "bare/config.json", etc::json_line(config));
   failed({"predict", "--model", place.folder / "bare", "--data", place.folder / "train.h5", "--output", output},
          "global_output_layer/transform");
 }
@@ -194,7 +195,7 @@ TEST_CASE("data that cannot be trained on give exit code 1 and no run", "[tasks]
   failed(place.training({}, "missing.h5"), "missing.h5");
   failed(place.training({"--eval-data", place.folder / "other.h5"}), "vocab_sha256");
   failed(place.training({"--init-from", place.folder / "nothing"}), "nothing");
-  etc::write_file_atomically(place.folder / "text.h5", "not HDF5");
+  etc::test::write_file(place.folder / "text.h5", "not HDF5");
   failed(place.training({}, "text.h5"), "text.h5");
 
   // Data without answers cannot be trained on; data with answers may have more candidates than global tokens.

@@ -1,5 +1,4 @@
 // A run that stops when evaluations do not improve any more, and how it can be continued.
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/train/trainer.h"

@@ -1,9 +1,11 @@
 #include "tasks/train/grid.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/train/place.h"
 
 namespace {
@@ -131,7 +133,7 @@ TEST_CASE("a grid leaves a folder alone that holds files of somebody else", "[tr
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Place place;
   fs::create_directory(place.folder / "run");
-  etc::write_file_atomically(place.folder / "run/grid.csv", "mine");
+  etc::test::write_file(place.folder / "run/grid.csv", "mine");
   const auto result = place.run(place.training({"--grid", "learning_rate=0.001"}));
   CHECK(result.code == 1);
   CHECK(has(result.err, "holds files that belong to no grid"));

@@ -7,7 +7,6 @@
 #include "data/sample/hotpotqa_sample.h"
 #include "data/sample/openkp_sample.h"
 #include "data/sample/wikihop_sample.h"
-#include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/prepare/run.h"
 #include "tasks/registry.h"

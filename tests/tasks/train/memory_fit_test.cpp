@@ -1,8 +1,6 @@
 // --memory-limit: what is chosen for a limit, that the run keeps it, and the message when nothing fits.
 #include "tasks/train/memory_fit.h"
 
-#include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/train/plan.h"
 #include "tasks/train/trainer.h"
@@ -106,7 +104,7 @@ TEST_CASE("a run that ended before its first checkpoint holds nobody to its choi
   etc::RunConfig before = config;
   before.training.micro_batch_tokens = 64;
   fs::create_directory(run);
-  etc::write_file_atomically(run / "config.json", before.to_json().dump());
+  etc::test::write_file(run / "config.json", before.to_json().dump());
   CHECK(etc::fit_memory(config, 8'000'000'000, run).training.micro_batch_tokens == 0);
   CHECK(!etc::config_to_go_on_with(run));
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -1,4 +1,5 @@
 #include "tests/tasks/train/program.h"
+#include "tests/support/folders.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -93,7 +94,7 @@ int Child::wait() {
 Result run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
                    const std::string& standard_input) {
   const std::filesystem::path output = folder / "program";
-  write_file_atomically(output.string() + ".in", standard_input);
+  write_file(output.string() + ".in", standard_input);
   std::vector<std::string> command = {program().value()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   Child child(command, output);

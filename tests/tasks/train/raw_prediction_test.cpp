@@ -1,7 +1,9 @@
 // etc predict on raw records, from a file or standard input as they arrive, with the same result as for prepared data.
-#include "etc_core/base/error.h"
+#include <fmt/format.h>
+
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/train/place.h"
 
 namespace {
@@ -110,7 +112,7 @@ TEST_CASE("of raw records with one id the first is predicted, and the others are
   etc::Json records = etc::read_json_file(scene.raw);
   const std::size_t different = records.size();
   records.push_back(records[1]);
-  etc::write_file_atomically(scene.folder / "twice.json", etc::json_line(records));
+  etc::test::write_file(scene.folder / "twice.json", etc::json_line(records));
   const Result result = scene.run(scene.predict(scene.folder / "twice.json", scene.output));
   INFO(result.err);
   CHECK(result.code == 1);  // as for every record without a prediction
@@ -124,7 +126,7 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   const Scene scene;
   etc::Json records = etc::read_json_file(scene.raw);
   records[1].erase("candidates");
-  etc::write_file_atomically(scene.folder / "bad.json", etc::json_line(records));
+  etc::test::write_file(scene.folder / "bad.json", etc::json_line(records));
   const Result result = scene.run(scene.predict(scene.folder / "bad.json", scene.output));
   INFO(result.err);
   CHECK(result.code == 1);
@@ -141,7 +143,7 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
     CHECK(!fs::exists(scene.output));
   };
   Words words = scene.predict(scene.raw, scene.output);
-  etc::write_file_atomically(scene.folder / "vocab.txt", etc::read_file(scene.vocab) + "another\n");
+  etc::test::write_file(scene.folder / "vocab.txt", etc::read_file(scene.vocab) + "another\n");
   words[6] = scene.folder / "vocab.txt";
   failed(words, "another vocabulary than that of the data");
   failed(scene.predict(scene.folder / "missing.json", scene.output), "missing.json");
@@ -152,12 +154,33 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   CHECK(has(none.err, "raw records need --vocab"));
 }
 
+TEST_CASE("a model that does not say which vocabulary it has takes the given one, with a warning", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  scene.must(scene.predict(scene.raw, scene.output));
+  const std::string expected = etc::read_file(scene.output);
+  etc::Json config = etc::read_json_file(scene.model / "config.json");
+  config.at("data").erase("vocab_sha256");
+  etc::test::write_file(scene.model / "config.json", etc::json_line(config));
+  const std::string texts = scene.folder / "texts.jsonl", states = scene.folder / "states.npy";
+  etc::test::write_file(texts, R"({"id": "t", "text": "the"})");
+  for (const Words& words :
+       {scene.predict(scene.raw, scene.output), Words{"encode", "--model", scene.model, "--text", texts, "--vocab",
+                                                      scene.vocab, "--states", "mean", "--output", states}}) {
+    const Result result = scene.run(words);
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK(has(result.err, "the model does not say which vocabulary it has"));
+  }
+  CHECK(etc::read_file(scene.output) == expected);
+}
+
 TEST_CASE("shown are the first records of all files, and those without a prediction are named", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Scene scene;
   const etc::Json records = etc::read_json_file(scene.raw);
   const auto file = [&](const char* name, const std::string& bytes) {
-    etc::write_file_atomically(scene.folder / name, bytes);
+    etc::test::write_file(scene.folder / name, bytes);
     return (scene.folder / name).string();
   };
   etc::Json without = records[1];

@@ -1,7 +1,6 @@
 // A run that is killed, is stopped or runs out of disk space resumes with the same bits as an uninterrupted one.
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <thread>

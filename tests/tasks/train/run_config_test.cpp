@@ -5,7 +5,6 @@
 #include <set>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tasks/registry.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -53,8 +52,8 @@ TEST_CASE("every configuration key has a help text and an option of its own", "[
 
 TEST_CASE("options win over the file and the file over the defaults", "[tasks]") {
   const etc::test::TemporaryFolder folder;
-  etc::write_file_atomically(folder / "c.json",
-                             R"({"task": {"name": "wikihop", "label_smoothing": 0.1},
+  etc::test::write_file(folder / "c.json",
+                        R"({"task": {"name": "wikihop", "label_smoothing": 0.1},
                                  "model": {"vocab_size": 50, "hidden_size": 24},
                                  "training": {"batch_size": 8, "learning_rate": 1}})");
   const auto config = etc::resolve_config(folder / "c.json", {{"training", {{"batch_size", 4}}}}, nullptr);
@@ -117,7 +116,7 @@ TEST_CASE("an unknown configuration key is refused with a suggestion", "[tasks]"
   const etc::test::TemporaryFolder folder;
   const auto path = folder / "run.json";
   const auto message = [&](const char* text) {
-    etc::write_file_atomically(path, text);
+    etc::test::write_file(path, text);
     return message_of(minimal(), path);
   };
   CHECK(message(R"({"training": {"lerning_rate": 1}})") ==

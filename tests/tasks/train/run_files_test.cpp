@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstring>
 #include <limits>
 
 #include "etc_core/base/atomic_folder.h"
@@ -82,13 +81,13 @@ TEST_CASE("a run's folder belongs to one process at a time", "[tasks]") {
   SECTION("what killed writers of its checkpoints left is removed, a person's files are not") {
     for (const char* name : {"last.tmp.abc123", "best.old", "last.old", "notes.tmp"}) {
       fs::create_directory(path / name);
-      etc::write_file_atomically(path / name / "x", "mine");
+      etc::test::write_file(path / name / "x", "mine");
     }
-    etc::write_file_atomically(path / "p.json.partial.tmp", "of a prediction that is being written");
+    etc::test::write_file(path / "p.json.partial.tmp", "of a prediction that is being written");
     const pid_t child = ::fork();
     if (child == 0) {
       auto* checkpoint = new etc::AtomicFolder(path / "last", etc::OldFiles::keep);
-      etc::write_file_atomically(checkpoint->path() / "x", "half");
+      etc::test::write_file(checkpoint->path() / "x", "half");
       ::kill(::getpid(), SIGKILL);
     }
     ::waitpid(child, nullptr, 0);
@@ -111,7 +110,7 @@ TEST_CASE("a run's folder is made behind a link that leads to nothing yet", "[ta
 
 TEST_CASE("a folder with other files is not taken for a run", "[tasks]") {
   const etc::test::TemporaryFolder folder;
-  etc::write_file_atomically(folder / "thesis.txt", "mine");
+  etc::test::write_file(folder / "thesis.txt", "mine");
   CHECK(message_of_opening(folder.path()).find("holds files that belong to no run") != std::string::npos);
   CHECK(!fs::exists(folder / "lock"));
   CHECK(message_of_opening(folder / "thesis.txt").find("cannot create the folder") != std::string::npos);
@@ -143,7 +142,7 @@ TEST_CASE("metrics are JSON lines and a resumed run continues them from its step
     log.add(3, "eval", {{"accuracy", 1}});
   }
   const std::string whole = etc::read_file(folder / "metrics.jsonl");
-  etc::write_file_atomically(folder / "metrics.jsonl", whole + "{\"step\": 2, \"lo");
+  etc::test::write_file(folder / "metrics.jsonl", whole + "{\"step\": 2, \"lo");
   { etc::MetricsLog log(folder.path(), 2); }
   const std::string resumed = etc::read_file(folder / "metrics.jsonl");
   CHECK(whole.substr(0, resumed.size()) == resumed);
@@ -194,7 +193,7 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
   CHECK(etc::test::event_steps(folder.path()).size() == 300);
   // Simulates a process killed while it wrote a record.
   const fs::path first = fs::path(etc::test::events_files(folder.path()).at(0));
-  etc::write_file_atomically(first, etc::read_file(first) + std::string("\x20\0\0\0\0\0\0\0xyz", 11));
+  etc::test::write_file(first, etc::read_file(first) + std::string("\x20\0\0\0\0\0\0\0xyz", 11));
   log_steps(200, 201, 203);
   log_steps(202, 203, 205);
   Steps expected;
@@ -215,8 +214,8 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
   }
   SECTION("and files that are none of ours are left alone") {
     const fs::path other = folder / "events.out.tfevents.5.other", damaged = folder / "events.out.tfevents.6.7.etc";
-    etc::write_file_atomically(other, etc::read_file(files[0]));
-    etc::write_file_atomically(damaged, "damaged");
+    etc::test::write_file(other, etc::read_file(files[0]));
+    etc::test::write_file(damaged, "damaged");
     log_steps(0, 1, 2);
     CHECK(records_of(etc::read_file(other)).size() == 201);
     CHECK(etc::read_file(damaged) == "damaged");

@@ -6,6 +6,7 @@
 #include "tasks/train/metrics_log.h"
 #include "tasks/train/run_directory.h"
 #include "tests/support/file_size_limit.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/train/place.h"
 #include "tests/tasks/train/small_run.h"
 
@@ -19,7 +20,7 @@ using etc::test::Words;
 
 void put(const fs::path& file) {
   fs::create_directories(file.parent_path());
-  etc::write_file_atomically(file, "mine");
+  etc::test::write_file(file, "mine");
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -109,9 +110,9 @@ TEST_CASE("a folder with a file called lock is a run's only where a process numb
   CHECK_FALSE(etc::is_run_folder(folder.path()));
   CHECK_THROWS_WITH(etc::RunDirectory(folder.path()), Catch::Matchers::Contains("holds files that belong to no run"));
   CHECK(etc::read_file(folder / "lock") == "mine");
-  etc::write_file_atomically(folder / "lock", "4711");
+  etc::test::write_file(folder / "lock", "4711");
   CHECK(etc::is_run_folder(folder.path()));
-  etc::write_file_atomically(folder / "lock", "");
+  etc::test::write_file(folder / "lock", "");
   CHECK(etc::is_run_folder(folder.path()));
 }
 

@@ -199,7 +199,7 @@ TEST_CASE("thousands of signals during products change neither their numbers nor
     return dweight;
   };
   const std::vector<float> expected = product();
-  const etc::StopSignal listening;
+  const etc::StopSignal stop_signal;
   std::atomic<bool> done = false;
   std::int64_t sent = 0;
   std::thread sender;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
 #include "tasks/translation/bootstrap.h"

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "etc_core/base/files.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/command_scene.h"
 
 namespace etc {
@@ -116,7 +117,7 @@ TEST_CASE("a limit that no translation fits is refused with what would fit", "[t
   const std::string long_line = scene.path("long.txt");
   std::string words;
   for (int i = 0; i < 900; ++i) words += "some ";
-  write_file_atomically(long_line, "some\n" + words + "\n");
+  test::write_file(long_line, "some\n" + words + "\n");
   const test::Result one =
       scene.try_run({"translate", "--model", scene.path("run"), "--input", long_line, "--output", scene.path("none"),
                      "--max-len-b", "300", "--beam", "10", "--threads", "1", "--memory-limit", "34MB"});
@@ -133,7 +134,7 @@ TEST_CASE("translations that do not fit together are made in parts, and lines th
   std::string many;
   for (int i = 0; i < 20; ++i) many += lines;
   const std::string all_lines = std::to_string(std::count(many.begin(), many.end(), '\n'));
-  write_file_atomically(scene.path("many.source"), many);
+  test::write_file(scene.path("many.source"), many);
   const auto translate = [&](const std::string& input, const Words& more) {
     Words words = {"translate", "--model", scene.path("run"), "--input", scene.path(input), "--beam", "2",
                    "--threads", "1",       "--max-len-b",     "60",      "--batch-tokens",  "128"};
@@ -157,7 +158,7 @@ TEST_CASE("translations that do not fit together are made in parts, and lines th
       test::megabytes_told(translate("many.source", {"--output", "none", "--memory-limit", "5MB"}).err, "which takes");
   std::string large;
   for (int i = 0; i < 300; ++i) large += std::string(40'000, 'x') + "\n";
-  write_file_atomically(scene.path("large.source"), large);
+  test::write_file(scene.path("large.source"), large);
   const test::Result window =
       translate("large.source", {"--output", scene.path("none"), "--memory-limit", bytes(model + 8)});
   CHECK(window.code == 1);

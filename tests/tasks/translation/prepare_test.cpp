@@ -3,7 +3,6 @@
 #include "tasks/translation/prepare.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "data/dataset.h"
 #include "data/readers/parallel_lines.h"
@@ -41,9 +40,7 @@ struct Scene {
 
   Scene() { write("v.bpe", kVocab); }
   // Without fsync, which takes longer than the rest.
-  void write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder / name, std::ios::binary) << bytes;
-  }
+  void write(const std::string& name, const std::string& bytes) const { test::write_file(folder / name, bytes); }
 
   void run(const std::vector<std::string>& sources, const std::vector<std::string>& targets) {
     const prepare::PreparationKind& kind = preparation_kind();
@@ -307,7 +304,7 @@ TEST_CASE("a SentencePiece model writes its pieces as the library does, in one l
   for (int byte = 0; byte < 256; ++byte) pieces.push_back({fmt::format("<0x{:02X}>", byte), 0, PieceType::byte});
   const std::string uses_bytes("\x12\x03\x98\x02\x01", 5);  // the trainer's setting byte_fallback
   const TemporaryFolder folder;
-  write_file_atomically(folder / "bytes.model", sentencepiece_model(pieces) + uses_bytes);
+  test::write_file(folder / "bytes.model", sentencepiece_model(pieces) + uses_bytes);
   const auto tokenizer = data::load_tokenizer(folder / "bytes.model");
   const auto text = [&](const std::vector<std::int32_t>& ids) { return sentence_of(*tokenizer, ids); };
   CHECK(text({3, 0, 3, 1}) == "a \u2047  a");  // unknown text
@@ -346,7 +343,7 @@ TEST_CASE("a joint vocabulary is learned from both sides, equal for any number o
 
 TEST_CASE("learning says what it cannot do", "[translation]") {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "t", "\n \n");
+  test::write_file(folder / "t", "\n \n");
   Json settings = prepare_settings().defaults();
   const auto learn = [&](const char* output) {
     translation::learn_vocabulary({folder / "t"}, settings, 5, folder / output);
@@ -358,7 +355,7 @@ TEST_CASE("learning says what it cannot do", "[translation]") {
   settings["subword"] = "sentencepiece";
   CHECK_THROWS_WITH(learn("v.model"), Catch::Contains("SentencePiece models are made by its own trainer"));
   const std::string packed = gzip(std::string(100000, 'a') + "\n");
-  write_file_atomically(folder / "t", packed.substr(0, packed.size() / 2));
+  test::write_file(folder / "t", packed.substr(0, packed.size() / 2));
   settings["subword"] = "word";
   CHECK_THROWS_AS(learn("v.words"), Error);
   CHECK_FALSE(std::filesystem::exists(folder / "v.words"));

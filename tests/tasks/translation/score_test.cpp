@@ -2,7 +2,6 @@
 #include "tasks/translation/score.h"
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
@@ -19,7 +18,7 @@ struct Files {
     write("r", "The well-known cat is on the mat .\nIt was so .\n");
     write("r2", "A cat sat on the mat .\nIt was not so .\n");
   }
-  void write(const std::string& name, const std::string& bytes) const { write_file_atomically(folder / name, bytes); }
+  void write(const std::string& name, const std::string& bytes) const { test::write_file(folder / name, bytes); }
   Json score(const std::vector<std::string>& gold, const ScoreOptions& options = {}) const {
     std::vector<std::filesystem::path> paths;
     for (const auto& name : gold) paths.push_back(folder / name);

@@ -6,7 +6,6 @@
 
 #include "data/dataset.h"
 #include "data/text/sha256.h"
-#include "etc_core/base/files.h"
 #include "tasks/prepare/run.h"
 #include "tasks/translation/prepare.h"
 #include "tests/support/catch.h"
@@ -17,11 +16,11 @@ using namespace etc::translation;
 
 TEST_CASE("a target that is a stream is stored with its size and hash", "[translation]") {
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "v.bpe",
-                        "#version: 0.2\nl o\nlo w</w>\n#dictionary words=13a case=mixed\nlow 5\nlo@@ 3\nw 3\n");
+  test::write_file(folder / "v.bpe",
+                   "#version: 0.2\nl o\nlo w</w>\n#dictionary words=13a case=mixed\nlow 5\nlo@@ 3\nw 3\n");
   const std::string sources = "low\nlow w\n", targets = "w\nlow\n";
-  for (const char* name : {"s", "s0"}) write_file_atomically(folder / name, sources + (name[1] == '0' ? "" : "w\n"));
-  write_file_atomically(folder / "t0", targets);
+  for (const char* name : {"s", "s0"}) test::write_file(folder / name, sources + (name[1] == '0' ? "" : "w\n"));
+  test::write_file(folder / "t0", targets);
   const prepare::PreparationKind& kind = preparation_kind();
   const auto preparation = kind.make(kind.settings.defaults(), folder / "v.bpe", prepare::Labels::required);
   REQUIRE(::mkfifo((folder / "t").c_str(), 0600) == 0);

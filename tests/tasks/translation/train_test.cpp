@@ -10,6 +10,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "tests/support/folders.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/command_scene.h"
 
@@ -114,7 +115,7 @@ void make_older(const std::string& run) {
     for (const char* key : {"tokens_per_batch", "padded_batches"}) REQUIRE(json.at("training").erase(key) == 1);
     return json;
   };
-  write_file_atomically(run + "/config.json", without(Json::parse(read_file(run + "/config.json"))).dump());
+  test::write_file(run + "/config.json", without(Json::parse(read_file(run + "/config.json"))).dump());
   TensorFileWriter older;
   {
     const TensorFileReader state(run + "/last/state.safetensors");
@@ -191,13 +192,13 @@ TEST_CASE("a SentencePiece model of any ids is learned with, and its search give
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("sentencepiece");
   // </s> is not piece 2, and there is neither <pad> nor <s>.
-  write_file_atomically(scene.path("v.model"), test::sentencepiece_model({{"\u2581a", -1},
-                                                                          {"</s>", 0, test::PieceType::control},
-                                                                          {"\u2581b", -1},
-                                                                          {"<unk>", 0, test::PieceType::unknown},
-                                                                          {"\u2581c", -1}}));
-  write_file_atomically(scene.path("source"), "a b\nb c a\nc\n");
-  write_file_atomically(scene.path("reference"), "b\na a\nc b\n");
+  test::write_file(scene.path("v.model"), test::sentencepiece_model({{"\u2581a", -1},
+                                                                     {"</s>", 0, test::PieceType::control},
+                                                                     {"\u2581b", -1},
+                                                                     {"<unk>", 0, test::PieceType::unknown},
+                                                                     {"\u2581c", -1}}));
+  test::write_file(scene.path("source"), "a b\nb c a\nc\n");
+  test::write_file(scene.path("reference"), "b\na a\nc b\n");
   const auto prepare_pairs = [&](const std::string& target, const std::string& output) {
     scene.run({"prepare", "--task", "translation", "--split", "dev", "--subword", "sentencepiece", "--vocab",
                scene.path("v.model"), "--source", scene.path("source"), "--target", scene.path(target), "--output",
@@ -264,8 +265,8 @@ struct WithEmptyLines {
       : source(scene.path("test.source")), target(scene.path("test.target")), data(scene.path("test.h5")) {
     const std::string sources = read_file(scene.path("s/dev.source")), targets = read_file(scene.path("s/dev.target"));
     const std::string word = targets.substr(0, targets.find_first_of(" \n"));
-    write_file_atomically(source, "\n" + sources + word + "\n\n");
-    write_file_atomically(target, word + "\n" + targets + "\n\n");
+    test::write_file(source, "\n" + sources + word + "\n\n");
+    test::write_file(target, word + "\n" + targets + "\n\n");
     scene.run({"prepare", "--task", "translation", "--split", "test", "--subword", "word", "--vocab",
                scene.path("s/vocab.words"), "--source", source, "--target", target, "--output", data});
   }

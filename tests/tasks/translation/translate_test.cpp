@@ -12,6 +12,7 @@
 #include "tasks/translation/decode/translate.h"
 #include "tasks/translation/translator.h"
 #include "tests/core/nn/small_seq2seq.h"
+#include "tests/support/folders.h"
 #include "tests/tasks/command_scene.h"
 
 namespace etc::translation {
@@ -38,7 +39,7 @@ void write_folder(const std::string& folder, const test::SmallSeq2Seq& model, co
 // A small model in the folder "model" of a scene, with its vocabulary, v.words.
 struct SavedModel {
   explicit SavedModel(const Scene& scene) {
-    write_file_atomically(scene.path("v.words"), vocabulary());
+    test::write_file(scene.path("v.words"), vocabulary());
     sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
     write_folder(scene.path("model"), model, config, sha256);
   }
@@ -95,7 +96,7 @@ TEST_CASE("every line is translated as by the model's search, and the number of 
   CHECK(scene.run(words, "").empty());
   CHECK(scene.run(words, "\n\n") == "\n\n");
 
-  write_file_atomically(scene.path("in.txt"), text + "\n");
+  test::write_file(scene.path("in.txt"), text + "\n");
   words = command;
   words.insert(words.end(), {scene.path("in.txt"), "--output", scene.path("out.txt"), "--n-best-output",
                              scene.path("n.jsonl"), "--n-best", "2"});
@@ -133,7 +134,7 @@ TEST_CASE("translations begin with the prefixes given, and are made in the numbe
   };
   const Words command = {"translate", "--model", scene.path("model"), "--max-len-b",      "9", "--input", "-",
                          "--output",  "-",       "--prefix",          scene.path("p.txt")};
-  write_file_atomically(scene.path("p.txt"), "d d\nb\n\ni\n");
+  test::write_file(scene.path("p.txt"), "d d\nb\n\ni\n");
   const std::string forced = expected(model);
   CHECK(forced.starts_with("d d"));
   CHECK(scene.run(command, text) == forced);
@@ -150,7 +151,7 @@ TEST_CASE("translations begin with the prefixes given, and are made in the numbe
         {"\n\n\n\n\n", "which has only 4 lines"},
         {"a a a a a a a a a a\n\n\n\n", "line 1: its prefix: expected at most the 9 pieces of a translation, got 10"},
         {"\xff\n\n\n\n", "line 1: its prefix is not UTF-8"}}) {
-    write_file_atomically(scene.path("p.txt"), prefixes);
+    test::write_file(scene.path("p.txt"), prefixes);
     const test::Result result = scene.try_run(command, text);
     CHECK(result.code == 1);
     CHECK_THAT(result.err, Contains(message));
@@ -253,7 +254,7 @@ TEST_CASE("progress is told while the lines are searched, and of a file with the
   CHECK(shares == std::vector<double>{4. / 11, 7. / 11, 1});  // lines 3 and 5; 4; 1, each with </s>
 
   const std::string text = "a b\n\nc";
-  write_file_atomically(scene.path("in.txt"), text);
+  test::write_file(scene.path("in.txt"), text);
   const Words command = {"translate", "--model", scene.path("model"), "--output", scene.path("out.txt"), "--input"};
   Words words = command;
   words.emplace_back(scene.path("in.txt"));
@@ -268,7 +269,7 @@ TEST_CASE("a signal ends the translation of the only window of lines", "[transla
   const SavedModel saved(scene);
   std::string text;
   for (int line = 0; line < 300; ++line) text += "a b c\n";
-  write_file_atomically(scene.path("in.txt"), text);
+  test::write_file(scene.path("in.txt"), text);
   test::Child child({*test::program(), "translate", "--model", scene.path("model"), "--input", scene.path("in.txt"),
                      "--output", scene.path("out.txt"), "--min-len", "900", "--max-len-b", "900", "--threads", "1"},
                     scene.path("child"));

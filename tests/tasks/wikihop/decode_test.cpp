@@ -1,7 +1,6 @@
 // Losses, argmax, accuracy and prediction file, against the reference's numbers and the worked examples.
 #include "tasks/wikihop/decode.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

@@ -7,6 +7,7 @@
 #include "tasks/wikihop/schema.h"
 #include "tasks/wikihop/truncate.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/raw_records.h"
 #include "tests/tasks/wikihop/small_records.h"
@@ -60,7 +61,7 @@ struct Prepared {
   std::vector<data::Fault> stored;  // /rejects
 
   explicit Prepared(const std::string& text, const PrepareConfig& c = config()) {
-    write_file_atomically(folder / "in.json", text);
+    test::write_file(folder / "in.json", text);
     prepare::RunOptions options;
     options.inputs = {folder / "in.json"};
     options.output = folder / "out.h5";
@@ -411,7 +412,7 @@ TEST_CASE("capitals hide mentions from a cased SentencePiece vocabulary in the r
   for (char c = 'a'; c <= 'z'; ++c) pieces.push_back({std::string(1, c), -6});
   for (char c = 'A'; c <= 'Z'; ++c) pieces.push_back({std::string(1, c), -6});
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "cased.model", test::sentencepiece_model(pieces));
+  test::write_file(folder / "cased.model", test::sentencepiece_model(pieces));
   const auto tokenizer = data::load_tokenizer(folder / "cased.model");
   CHECK(links(*tokenizer, {"norway"}, "Norway is norway.", Parity::reference) == Numbers{-1, -1, 0, -1});
   CHECK(links(*tokenizer, {"norway"}, "Norway is norway.", Parity::repaired) == Numbers{0, -1, 0, -1});

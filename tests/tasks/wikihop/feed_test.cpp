@@ -2,7 +2,6 @@
 #include "tasks/wikihop/feed.h"
 
 #include <algorithm>
-#include <map>
 
 #include "etc_core/base/error.h"
 #include "etc_core/nn/etc_config.h"

@@ -5,7 +5,6 @@
 #include "data/text/sha256.h"
 #include "etc_core/base/version.h"
 #include "tasks/prepare/parts.h"
-#include "tasks/wikihop/schema.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/nq/small_records.h"
 #include "tests/tasks/wikihop/prepare_scene.h"

@@ -30,7 +30,7 @@ class Scene {
   }
 
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const { write_file_atomically(at(name), text); }
+  void write(const std::string& name, const std::string& text) const { write_file(at(name), text); }
   bool exists(const std::string& name) const { return std::filesystem::exists(at(name)); }
   std::string bytes(const std::string& name) const { return read_file(at(name)); }
 

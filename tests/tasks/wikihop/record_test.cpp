@@ -1,9 +1,10 @@
 // Records with long lists, against a comparison of every pair of their members.
 #include "tasks/wikihop/record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "etc_core/base/error.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/raw_records.h"
 

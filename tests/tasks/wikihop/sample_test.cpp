@@ -6,9 +6,9 @@
 #include <set>
 
 #include "data/text/unicode.h"
-#include "etc_core/base/error.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/wikihop/feed.h"
+#include "tasks/wikihop/prepare_config.h"
 #include "tasks/wikihop/schema.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/sample_checks.h"

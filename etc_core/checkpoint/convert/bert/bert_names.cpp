@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/convert/report.h"

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "etc_core/checkpoint/convert/bert/bert_config.h"
 #include "etc_core/checkpoint/convert/dense/foreign_encoder.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 
 #include "etc_core/base/error.h"
@@ -141,20 +140,6 @@ class Lift {
     require_all_matched(source_, std::move(faults), unplaced(used(steps)));
   }
 
-  // The tensors of the source that have become parameters.
-  std::set<std::string, std::less<>> used(const std::vector<Step>& steps) const {
-    std::set<std::string, std::less<>> names;
-    const auto add = [&](const std::string& variable) {
-      if (const auto found = variables_.find(variable); found != variables_.end()) names.insert(found->second.stored);
-    };
-    for (const Step& step : steps) add(step.variable);
-    if (options_.position_mean && !options_.exact) add(kPositions);
-    return names;
-  }
-  std::string why_unused(std::string_view stored) const {
-    return is_beside_another(source_, stored) ? kOptimiserSlot : why_left_out(stored, options_.exact);
-  }
-
   void fill(Parameter& parameter, const Step& step) const {
     switch (step.kind) {
       case Step::Kind::copy:
@@ -180,6 +165,41 @@ class Lift {
     require_finite(source_.where(), parameter);
   }
 
+  // Every parameter and every tensor of the source, without notes.
+  ConversionReport report(const ParameterSet& parameters, const std::vector<Step>& steps) const {
+    ConversionReport made;
+    made.source = source_.where();
+    made.kind = options_.kind == BertKind::roberta ? "RoBERTa" : "BERT";
+    const auto used_tensors = used(steps);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Parameter& parameter = *parameters.all()[i];
+      if (steps[i].kind == Step::Kind::fresh) {
+        made.initialised.push_back({parameter.name, parameter.shape, fresh_text(parameter)});
+      } else {
+        made.copied.push_back({parameter.name, parameter.shape, origin(parameter, steps[i])});
+      }
+    }
+    for (const auto& [stored, tensor] : source_.tensors()) {
+      if (!used_tensors.contains(stored)) made.left_out.push_back({stored, tensor.text(), why_unused(stored)});
+    }
+    return made;
+  }
+
+ private:
+  // The tensors of the source that have become parameters.
+  std::set<std::string, std::less<>> used(const std::vector<Step>& steps) const {
+    std::set<std::string, std::less<>> names;
+    const auto add = [&](const std::string& variable) {
+      if (const auto found = variables_.find(variable); found != variables_.end()) names.insert(found->second.stored);
+    };
+    for (const Step& step : steps) add(step.variable);
+    if (options_.position_mean && !options_.exact) add(kPositions);
+    return names;
+  }
+  std::string why_unused(std::string_view stored) const {
+    return is_beside_another(source_, stored) ? kOptimiserSlot : why_left_out(stored, options_.exact);
+  }
+
   // The origin of the numbers, for the report; empty: initialised.
   std::string origin(const Parameter& parameter, const Step& step) const {
     if (step.kind == Step::Kind::fresh) return "";
@@ -202,7 +222,6 @@ class Lift {
                : fmt::format("normal, deviation {}", parameter.initializer.stddev);
   }
 
- private:
   // The encoder's tensors without a parameter and without a known reason to be left out.
   std::vector<std::string> unplaced(const std::set<std::string, std::less<>>& used) const {
     std::vector<std::string> names;
@@ -291,30 +310,57 @@ std::string lifted_from(std::string_view parameter) {
   return "";
 }
 
-ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, const EtcConfig& config,
-                           const VocabularyMatch* vocabulary, const LiftOptions& options, ParameterSet& parameters) {
-  require_same_sizes(bert, config, options);
-  const std::int64_t rows =
+namespace {
+
+// Rows of the target's vocabulary: their number, and how many have a piece of the checkpoint's vocabulary.
+struct VocabularyRows {
+  std::int64_t all, matched;
+};
+
+// Throws UsageError unless the configuration has as many rows, Error if less than kLeastMatched of them are matched.
+VocabularyRows vocabulary_rows(const BertConfig& bert, const EtcConfig& config, const VocabularyMatch* vocabulary,
+                               const LiftOptions& options) {
+  const std::int64_t all =
       vocabulary != nullptr ? static_cast<std::int64_t>(vocabulary->source_rows.size()) : bert.vocab_size;
-  if (config.vocab_size != rows) fail_usage("lift", "vocab_size: expected {}, got {}", rows, config.vocab_size);
-  const std::int64_t matched = vocabulary != nullptr ? rows - vocabulary->unmatched_targets : rows;
-  if (static_cast<double>(matched) < kLeastMatched * static_cast<double>(rows) && !options.allow_partial_vocabulary) {
+  if (config.vocab_size != all) fail_usage("lift", "vocab_size: expected {}, got {}", all, config.vocab_size);
+  const std::int64_t matched = vocabulary != nullptr ? all - vocabulary->unmatched_targets : all;
+  if (static_cast<double>(matched) < kLeastMatched * static_cast<double>(all) && !options.allow_partial_vocabulary) {
     fail("lift",
          "{} of the {} pieces of the vocabulary are in the checkpoint's vocabulary: expected 90 % or more "
          "(another vocabulary? --allow-partial-vocabulary takes it as it is)",
-         matched, rows);
+         matched, all);
   }
+  return {all, matched};
+}
+
+// The head's parameters; its output bias has one number per row of the target's vocabulary.
+void add_heads(const BertVariables& variables, std::int64_t rows, ParameterSet& parameters) {
+  for (const auto& [name, variable] : variables) {
+    if (!name.starts_with("cls/predictions/")) continue;
+    std::vector<std::int64_t> shape = variable.shape;
+    if (name == kMlmBias) shape = {rows};
+    parameters.add(name, std::move(shape), {});
+  }
+}
+
+std::vector<std::string> vocabulary_notes(const VocabularyMatch& vocabulary, const VocabularyRows& rows) {
+  std::vector<std::string> notes;
+  notes.push_back(fmt::format("vocabulary: {} of {} pieces found, {} initialised; {} pieces of the source unused",
+                              rows.matched, rows.all, rows.all - rows.matched, vocabulary.unmatched_sources.size()));
+  if (!vocabulary.specials.empty()) notes.push_back(fmt::format("{}", fmt::join(vocabulary.specials, ", ")));
+  return notes;
+}
+
+}  // namespace
+
+ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, const EtcConfig& config,
+                           const VocabularyMatch* vocabulary, const LiftOptions& options, ParameterSet& parameters) {
+  require_same_sizes(bert, config, options);
+  const VocabularyRows rows = vocabulary_rows(bert, config, vocabulary, options);
 
   const Lift lift(source, bert, vocabulary, options);
   const EtcEncoder encoder(config, parameters);
-  if (options.keep_heads) {
-    for (const auto& [name, variable] : lift.variables()) {
-      if (!name.starts_with("cls/predictions/")) continue;
-      std::vector<std::int64_t> shape = variable.shape;
-      if (name == kMlmBias) shape = {rows};
-      parameters.add(name, std::move(shape), {});
-    }
-  }
+  if (options.keep_heads) add_heads(lift.variables(), rows.all, parameters);
   std::vector<Step> steps;
   for (const auto& parameter : parameters.all()) steps.push_back(step_of(parameter->name, options));
   lift.require_match(parameters, steps);
@@ -325,29 +371,8 @@ ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, c
     lift.fill(*parameters.all()[at], steps[at]);
   });
 
-  ConversionReport report;
-  report.source = source.where();
-  report.kind = options.kind == BertKind::roberta ? "RoBERTa" : "BERT";
-  const auto used = lift.used(steps);
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Parameter& parameter = *parameters.all()[i];
-    if (steps[i].kind == Step::Kind::fresh) {
-      report.initialised.push_back({parameter.name, parameter.shape, lift.fresh_text(parameter)});
-    } else {
-      report.copied.push_back({parameter.name, parameter.shape, lift.origin(parameter, steps[i])});
-    }
-  }
-  for (const auto& [stored, tensor] : source.tensors()) {
-    if (!used.contains(stored)) report.left_out.push_back({stored, tensor.text(), lift.why_unused(stored)});
-  }
-  if (vocabulary != nullptr) {
-    report.notes.push_back(
-        fmt::format("vocabulary: {} of {} pieces found, {} initialised; {} pieces of the source unused", matched, rows,
-                    rows - matched, vocabulary->unmatched_sources.size()));
-    if (!vocabulary->specials.empty()) {
-      report.notes.push_back(fmt::format("{}", fmt::join(vocabulary->specials, ", ")));
-    }
-  }
+  ConversionReport report = lift.report(parameters, steps);
+  if (vocabulary != nullptr) report.notes = vocabulary_notes(*vocabulary, rows);
   for (std::string& note : differences(source, bert)) report.notes.push_back(std::move(note));
   if (std::string note = plain_scores_note(bert); !note.empty()) report.notes.push_back(std::move(note));
   if (options.exact) {

@@ -132,6 +132,7 @@ TEST_CASE("TensorFlow checkpoints of BERT give the golden outputs", "[convert][g
   for (const fs::path& checkpoint : checkpoints) {
     CAPTURE(checkpoint.string());
     const BertGolden golden(test::golden_file_of(checkpoint));
+    test::require_golden_config(golden.file, checkpoint / "bert_config.json");
     // The configuration of the checkpoint has only use_running_mean, as RealFormer's own configurations do.
     const BertConfig config =
         bert_config_from_json(read_json_file(checkpoint / "bert_config.json"), "bert_config.json");

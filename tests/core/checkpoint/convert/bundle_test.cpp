@@ -19,7 +19,6 @@ using namespace etc::convert;
 using Catch::Contains;
 using test::Numbers;
 using test::read_all;
-using test::write_plain;
 namespace fs = std::filesystem;
 
 namespace {
@@ -70,8 +69,8 @@ void write_entries(const fs::path& prefix, const std::map<std::string, std::stri
   TableWriter table;
   table.add("", header);
   for (const auto& [name, message] : messages) table.add(name, message);
-  write_plain(prefix.string() + ".index", table.finish());
-  write_plain(shard_path(prefix, 0, 1), data);
+  test::write_file(prefix.string() + ".index", table.finish());
+  test::write_file(shard_path(prefix, 0, 1), data);
 }
 
 BundleEntry entry_of(std::vector<std::int64_t> shape, std::uint64_t offset, std::uint64_t size) {
@@ -170,7 +169,7 @@ TEST_CASE("a damaged bundle is refused, naming file and tensor", "[convert]") {
   };
   REQUIRE_THROWS_WITH(TfBundle(folder / "none"), Contains("none.index: cannot open"));
 
-  write_plain(prefix.string() + ".index", "x");
+  test::write_file(prefix.string() + ".index", "x");
   fs::resize_file(prefix.string() + ".index", std::uint64_t{1} << 31);  // sparse: takes no disk space
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("m.index: ") && Contains("16777216"));
 
@@ -192,11 +191,11 @@ TEST_CASE("a damaged bundle is refused, naming file and tensor", "[convert]") {
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("header: the checkpoint was written on a big-endian machine"));
   write_entries(prefix, {}, std::string("\x1a\x02\x08\x01", 4));
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("header: shards: expected 1 … 99999, got 0"));
-  write_plain(prefix.string() + ".index", TableWriter().finish());
+  test::write_file(prefix.string() + ".index", TableWriter().finish());
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("an empty table: expected a header"));
   TableWriter headless;
   headless.add("a", message({1}, 0, 4));
-  write_plain(prefix.string() + ".index", headless.finish());
+  test::write_file(prefix.string() + ".index", headless.finish());
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("no header: expected the empty name first, got a"));
 }
 
@@ -270,11 +269,11 @@ void read_bundle_mutants(int count) {
   };
   for (int seed = 0; seed < count; ++seed) {
     const auto number = static_cast<std::uint64_t>(seed);
-    write_plain(bad.string() + ".index", test::mutate(index, number));
-    write_plain(shard_path(bad, 0, 1), data);
+    test::write_file(bad.string() + ".index", test::mutate(index, number));
+    test::write_file(shard_path(bad, 0, 1), data);
     attempt();
-    write_plain(bad.string() + ".index", index);
-    write_plain(shard_path(bad, 0, 1), test::mutate(data, number));
+    test::write_file(bad.string() + ".index", index);
+    test::write_file(shard_path(bad, 0, 1), test::mutate(data, number));
     attempt();
     auto damaged = messages;
     auto victim = std::next(damaged.begin(), static_cast<std::ptrdiff_t>(number % damaged.size()));

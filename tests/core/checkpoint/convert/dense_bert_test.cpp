@@ -191,7 +191,7 @@ void read_bert_mutants(std::uint64_t count) {
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     const std::string cut = whole.substr(0, whole.size() * seed / count);  // truncated at every length, and mutated
     for (const std::string& bytes : {cut, test::mutate(whole, seed)}) {
-      test::write_plain(folder / "mutant.safetensors", bytes);
+      test::write_file(folder / "mutant.safetensors", bytes);
       try {
         ParameterSet parameters;
         const auto source = open_tensors(folder / "mutant.safetensors");
@@ -270,9 +270,9 @@ TEST_CASE("others compute our hidden states from the BERT we write", "[convert]"
   convert_to_dense(*open_tensors(folder / "hub.safetensors"), bert, false, folder / "dense");
   write_bert(folder / "dense", folder / "bert");
   const Tensor states = states_of(folder / "dense", {3, 1, 11, 0, 7}, {0, 0, 1, 1, 1});
-  test::write_plain(folder / "bert/states",
-                    {reinterpret_cast<const char*>(states.data()), static_cast<std::size_t>(states.size()) * 4});
-  write_file_atomically(folder / "check.py", kHiddenStates);
+  test::write_file(folder / "bert/states",
+                   {reinterpret_cast<const char*>(states.data()), static_cast<std::size_t>(states.size()) * 4});
+  test::write_file(folder / "check.py", kHiddenStates);
   const auto check = [&](const char* modules, const std::string& how) {
     const auto python = test::python_with(modules);
     if (!python) return test::skip(std::string("no Python with ") + modules);

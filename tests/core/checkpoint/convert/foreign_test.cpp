@@ -278,7 +278,7 @@ TEST_CASE("dense encoders have the hidden states that the library computes of it
       continue;
     }
     const test::TemporaryFolder folder;
-    write_file_atomically(folder / "make.py", kMakeForeign);
+    test::write_file(folder / "make.py", kMakeForeign);
     REQUIRE(test::run_python(*python, (folder / "make.py").string() + " " + model + " " + folder.path().string()) == 0);
     const auto source = open_tensors(folder.path());
     const Read read(family, read_json_file(folder / "config.json"), *source);

@@ -460,25 +460,25 @@ TEST_CASE("RoBERTa's rows and its output bias follow the spelling of their piece
 TEST_CASE("vocabularies that do not name each row once are refused", "[convert]") {
   const test::TemporaryFolder folder;
   const fs::path json = folder / "vocab.json", text = folder / "vocab.txt";
-  test::write_plain(json, R"({"a": 1, "b": 0})");
+  test::write_file(json, R"({"a": 1, "b": 0})");
   REQUIRE(read_source_vocabulary(json, 3) == std::vector<std::string>{"b", "a"});
-  test::write_plain(json, R"({"a": 2, "b": 0})");
+  test::write_file(json, R"({"a": 2, "b": 0})");
   REQUIRE(read_source_vocabulary(json, 9) == std::vector<std::string>{"b", "", "a"});
-  test::write_plain(text, "a\r\nb\nc");
+  test::write_file(text, "a\r\nb\nc");
   REQUIRE(read_source_vocabulary(text, 3) == std::vector<std::string>{"a", "b", "c"});
   REQUIRE_THROWS_WITH(read_source_vocabulary(text, 2), Contains("vocab.txt: 3 pieces: expected at most 2"));
-  test::write_plain(text, "a\nb\na\n");
+  test::write_file(text, "a\nb\na\n");
   REQUIRE_THROWS_WITH(read_source_vocabulary(text, 9), Contains("vocab.txt: line 3: a comes twice"));
-  test::write_plain(json, R"({"a": 1, "b": 1})");
+  test::write_file(json, R"({"a": 1, "b": 1})");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("a and b have the same row 1"));
-  test::write_plain(json, R"({"a": 3})");
+  test::write_file(json, R"({"a": 3})");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("a: expected a row below 3, got 3"));
-  test::write_plain(json, R"({"a": 16777215})");
+  test::write_file(json, R"({"a": 16777215})");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 1 << 24),
                       Contains("vocab.json: a: row 16777215 in a vocabulary of 1 pieces"));
-  test::write_plain(json, R"({"a": "x"})");
+  test::write_file(json, R"({"a": "x"})");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("expected a row below 3"));
-  test::write_plain(json, "[]");
+  test::write_file(json, "[]");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("expected an object"));
 }
 
@@ -508,9 +508,9 @@ void read_lift_mutants(int count) {
       const BertConfig bert = bert_config_from_json(parse_json(test::mutate(config, number), "c"), "c");
       etc_config_for(bert, BertKind::bert, number % 2 == 0).validate();
     });
-    test::write_plain(json, test::mutate(R"({"<s>": 0, "\u0120the": 4, "a": 1, "b\\": 2, "\"": 3})", number));
+    test::write_file(json, test::mutate(R"({"<s>": 0, "\u0120the": 4, "a": 1, "b\\": 2, "\"": 3})", number));
     attempt([&] { check_rows(read_source_vocabulary(json, 5).size(), 5); });
-    test::write_plain(text, test::mutate("[PAD]\n[UNK]\r\nthe\n##s\n\xC3\xA4\n", number));
+    test::write_file(text, test::mutate("[PAD]\n[UNK]\r\nthe\n##s\n\xC3\xA4\n", number));
     attempt([&] { check_rows(read_source_vocabulary(text, 9).size(), 9); });
   }
   CHECK(refused > count / 2);

@@ -1,9 +1,7 @@
 // Models with BERT's names that compute something else: refused because of a configuration key, or because of tensors
 // that would be lost.
-#include <algorithm>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/dense/foreign_encoder.h"
@@ -288,7 +286,7 @@ TEST_CASE("models of the library that compute something else are refused by thei
   const auto python = test::python_with(modules);
   if (!python) return test::skip(std::string("no Python with ") + modules);
   const test::TemporaryFolder folder;
-  write_file_atomically(folder / "make.py", kMakeRefused);
+  test::write_file(folder / "make.py", kMakeRefused);
   REQUIRE(test::run_python(*python, (folder / "make.py").string() + " " + folder.path().string()) == 0);
   const auto message = [&](const std::string& family, const std::string& model) {
     const auto source = open_tensors(folder / model);

@@ -1,7 +1,6 @@
 #include "tests/core/checkpoint/convert/samples.h"
 
 #include <cstring>
-#include <fstream>
 
 #include "tests/support/gzip.h"
 
@@ -31,11 +30,6 @@ std::int64_t element_bytes(const std::string& type) {
 }
 
 }  // namespace
-
-void write_plain(const std::filesystem::path& path, std::string_view bytes) {
-  std::filesystem::remove(path);  // some file systems sync a file that is truncated and written again
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 Numbers read_all(const convert::TensorSource& source) {
   Numbers numbers;

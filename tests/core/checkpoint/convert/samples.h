@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "etc_core/checkpoint/convert/tensor_source.h"
+#include "tests/support/folders.h"
 
 namespace etc::test {
-
-// Writes without the syncs of write_file_atomically, which would dominate the time of mutation tests.
-void write_plain(const std::filesystem::path& path, std::string_view bytes);
 
 struct Numbers {
   std::map<std::string, std::vector<float>> floats;

@@ -1,5 +1,4 @@
 // Sharded checkpoints with an index.
-#include "etc_core/checkpoint/convert/shards.h"
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -43,7 +42,7 @@ struct Shards {
   }
   void write(const Json& weight_map) const {
     const Json index = {{"metadata", {{"total_size", 1}}}, {"weight_map", weight_map}};
-    test::write_plain(folder / kIndex, json_line(index));
+    test::write_file(folder / kIndex, json_line(index));
   }
   void refuses(const std::string& message) const { CHECK_THROWS_WITH(open_tensors(folder.path()), Contains(message)); }
 };
@@ -54,8 +53,8 @@ void read_shard_mutants(std::uint64_t count) {
   std::uint64_t refused = 0;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     const bool of_index = seed % 2 == 0;
-    test::write_plain(shards.folder / kIndex, of_index ? test::mutate(index, seed) : index);
-    test::write_plain(shards.folder / shard_name(0), of_index ? first : test::mutate(first, seed));
+    test::write_file(shards.folder / kIndex, of_index ? test::mutate(index, seed) : index);
+    test::write_file(shards.folder / shard_name(0), of_index ? first : test::mutate(first, seed));
     try {
       test::read_all(*open_tensors(shards.folder.path()));
     } catch (const Error&) {
@@ -92,9 +91,9 @@ TEST_CASE("a checkpoint in shards holds the tensors of one in a single file, bit
 TEST_CASE("PyTorch's own files are read in shards, too", "[convert]") {
   const test::TemporaryFolder folder;
   const std::string one = test::bytes_of(std::vector<float>{1, 2}), two = test::bytes_of(std::vector<float>{3});
-  test::write_plain(folder / "a.bin", test::torch_zip({{"a", "FloatStorage", {2}, one}}));
-  test::write_plain(folder / "b.bin", test::torch_stream({{"b", "FloatStorage", {1}, two}}));
-  test::write_plain(folder / "pytorch_model.bin.index.json", R"({"weight_map": {"a": "a.bin", "b": "b.bin"}})");
+  test::write_file(folder / "a.bin", test::torch_zip({{"a", "FloatStorage", {2}, one}}));
+  test::write_file(folder / "b.bin", test::torch_stream({{"b", "FloatStorage", {1}, two}}));
+  test::write_file(folder / "pytorch_model.bin.index.json", R"({"weight_map": {"a": "a.bin", "b": "b.bin"}})");
   const test::Numbers numbers = test::read_all(*open_tensors(folder.path()));
   CHECK(numbers.floats.at("a") == std::vector<float>{1, 2});
   CHECK(numbers.floats.at("b") == std::vector<float>{3});
@@ -121,7 +120,7 @@ TEST_CASE("an index that does not fit its shards is refused, naming tensor and f
   with(kIndex);  // the index names itself as a shard: no endless recursion
   shards.refuses(kIndex + ": header: expected at most");
   for (const char* none : {"{}", "[]", R"({"weight_map": {}})", R"({"weight_map": []})"}) {
-    test::write_plain(shards.folder / kIndex, none);
+    test::write_file(shards.folder / kIndex, none);
     shards.refuses(kIndex + ": expected a checkpoint, or the index of its shards with a weight_map");
   }
   shards.write(shards.map);

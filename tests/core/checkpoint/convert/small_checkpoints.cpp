@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
 
-#include "etc_core/base/error.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/encoder_sizes.h"

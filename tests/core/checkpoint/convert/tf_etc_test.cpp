@@ -2,10 +2,7 @@
 
 #include <cmath>
 
-#include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/memory_ledger.h"
-#include "etc_core/checkpoint/convert/config_check.h"
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/checkpoint/model_files.h"

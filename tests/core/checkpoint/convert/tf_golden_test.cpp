@@ -22,6 +22,7 @@ TEST_CASE("golden ETC checkpoints give the golden weights and outputs", "[conver
   for (const fs::path& checkpoint : checkpoints) {
     CAPTURE(checkpoint.string());
     const test::GoldenCase golden(test::golden_file_of(checkpoint));
+    test::require_golden_config(golden.file, checkpoint / "etc_config.json");
     const EtcConfig config =
         etc_config_from_json(read_json_file(checkpoint / "etc_config.json"), "etc_config.json", UnknownKeys::warn);
     const test::TemporaryFolder folder;

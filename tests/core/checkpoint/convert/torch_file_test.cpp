@@ -1,10 +1,8 @@
 #include "etc_core/checkpoint/convert/pickle/torch_file.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/checkpoint/convert/pickle/zip_archive.h"
 #include "tests/core/checkpoint/convert/samples.h"
 #include "tests/support/catch.h"
@@ -46,7 +44,7 @@ void check_example(const TorchFile& file) {
 
 // Writes a zip file with a program for this value and one storage of six floats.
 fs::path write_value(const TemporaryFolder& folder, const std::string& value) {
-  write_plain(folder / "a.bin", torch_zip(pickle::program(value), {bytes_of<float>({0, 1, 2, 3, 4, 5})}));
+  test::write_file(folder / "a.bin", torch_zip(pickle::program(value), {bytes_of<float>({0, 1, 2, 3, 4, 5})}));
   return folder / "a.bin";
 }
 
@@ -61,7 +59,7 @@ TEST_CASE("a PyTorch state dictionary is read from both forms of file, stored an
   const TemporaryFolder folder;
   for (const std::string& bytes :
        {torch_zip(example_tensors()), torch_zip(example_tensors(), true), torch_stream(example_tensors())}) {
-    write_plain(folder / "pytorch_model.bin", bytes);
+    test::write_file(folder / "pytorch_model.bin", bytes);
     check_example(TorchFile(folder / "pytorch_model.bin"));
     REQUIRE(open_tensors(folder.path())->tensors().size() == 7);
   }
@@ -89,7 +87,7 @@ TEST_CASE("two tensors may share a storage, in both forms of file", "[convert]")
   const std::string data = bytes_of<float>({7, 8, 9});
   for (const std::string& bytes :
        {torch_zip(program, {data}), torch_zip(program, {data}, true), torch_stream(program, {{3, data}})}) {
-    write_plain(folder / "a.bin", bytes);
+    test::write_file(folder / "a.bin", bytes);
     const Numbers numbers = read_all(TorchFile(folder / "a.bin"));
     REQUIRE(numbers.floats.at("tied") == std::vector<float>{7, 8, 9});
     REQUIRE(numbers.floats.at("tail") == std::vector<float>{8, 9});
@@ -148,9 +146,9 @@ TEST_CASE("a pickle that is no program is refused with the place", "[convert]") 
   refuses(view(0, std::vector<std::int64_t>(65, 1), std::vector<std::int64_t>(65, 1)), "at most 64 dimensions");
   refuses(std::string(500'001, 'N'), "more than 500000 values");
   refuses(std::string(5 << 20, '('), "longer than 4194304 bytes");
-  write_plain(folder / "b.bin", torch_zip("\x80\x04N.", {}));
+  test::write_file(folder / "b.bin", torch_zip("\x80\x04N.", {}));
   REQUIRE_THROWS_WITH(TorchFile(folder / "b.bin"), Contains("protocol 4: expected 2"));
-  write_plain(folder / "b.bin", torch_zip("hello", {}));
+  test::write_file(folder / "b.bin", torch_zip("hello", {}));
   REQUIRE_THROWS_WITH(TorchFile(folder / "b.bin"), Contains("not a pickle"));
 }
 
@@ -181,7 +179,7 @@ TEST_CASE("a damaged zip file is refused with the reason", "[convert]") {
   const TemporaryFolder folder;
   const std::string good = torch_zip(example_tensors());
   const auto refuses = [&](const std::string& bytes, const std::string& message) {
-    write_plain(folder / "a.bin", bytes);
+    test::write_file(folder / "a.bin", bytes);
     REQUIRE_THROWS_WITH(read_all(TorchFile(folder / "a.bin")), Contains("a.bin: ") && Contains(message));
   };
   refuses(good.substr(0, good.size() - 1), "not a zip file, or cut off");
@@ -267,7 +265,7 @@ TEST_CASE("a zip file with ZIP64 fields is read, and refused where they are dama
     std::memcpy(&size, file.data() + end + 12, 4);
     size += static_cast<std::uint32_t>(field.size());
     file.replace(end + 12, 4, bytes_of<std::uint32_t>({size}));
-    write_plain(folder / "a.bin", file);
+    test::write_file(folder / "a.bin", file);
     return folder / "a.bin";
   };
   const auto wide = [](const std::string& word) { return word + std::string(4, '\0'); };
@@ -282,7 +280,7 @@ TEST_CASE("a zip file with ZIP64 fields is read, and refused where they are dama
 TEST_CASE("a zip bomb is refused before it is unpacked", "[convert]") {
   const TemporaryFolder folder;
   const std::string zeros(64 << 20, '\0');
-  write_plain(folder / "a.bin", zip_file({{"a/data.pkl", zeros, true}}));
+  test::write_file(folder / "a.bin", zip_file({{"a/data.pkl", zeros, true}}));
   REQUIRE(fs::file_size(folder / "a.bin") < 100'000);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"),
                       Contains("a/data.pkl: the members are more than 16 times as large as the file"));
@@ -290,23 +288,23 @@ TEST_CASE("a zip bomb is refused before it is unpacked", "[convert]") {
   std::string liar = zip_file({{"a/data.pkl", zeros, true}});
   for (const std::size_t at : {std::size_t{22}, liar.find("PK\x01\x02") + 24})
     liar.replace(at, 4, std::string("\x10\0\0\0", 4));
-  write_plain(folder / "a.bin", liar);
+  test::write_file(folder / "a.bin", liar);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("inflates to more than the 16 bytes it is said to have"));
   // A member with a declared size that is too large, and one whose data are not deflated.
   std::string boaster = zip_file({{"a/data.pkl", "abc", true}});
   boaster.replace(boaster.find("PK\x01\x02") + 24, 4, std::string("\0\0\x10\0", 4));
-  write_plain(folder / "a.bin", boaster);
+  test::write_file(folder / "a.bin", boaster);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("inflates to 3 bytes: expected 1048576"));
   std::string noise = zip_file({{"a/data.pkl", "abc", true}});
   noise[noise.find("data.pkl") + 8] = '\x07';  // a block type that does not exist
-  write_plain(folder / "a.bin", noise);
+  test::write_file(folder / "a.bin", noise);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("not valid deflated data"));
 }
 
 TEST_CASE("a damaged stream of pickles is refused with the reason", "[convert]") {
   const TemporaryFolder folder;
   const auto refuses = [&](const std::string& bytes, const std::string& message) {
-    write_plain(folder / "a.bin", bytes);
+    test::write_file(folder / "a.bin", bytes);
     REQUIRE_THROWS_WITH(read_all(TorchFile(folder / "a.bin")), Contains("a.bin: ") && Contains(message));
   };
   const std::string program = state_dictionary({{"w", "FloatStorage", {1}, "abcd"}});
@@ -330,10 +328,10 @@ TEST_CASE("what is no checkpoint is refused, saying what was looked for", "[conv
   REQUIRE_THROWS_WITH(open_tensors(folder.path()), Contains("expected model.safetensors, pytorch_model.bin or"));
   REQUIRE_THROWS_WITH(open_tensors(folder / "none"),
                       Contains("none: no such file or folder: expected a checkpoint file"));
-  write_plain(folder / "text", "hello, this is not a checkpoint");
+  test::write_file(folder / "text", "hello, this is not a checkpoint");
   REQUIRE_THROWS_WITH(open_tensors(folder / "text"), Contains("text: header: expected at most"));
-  write_plain(folder / "a.index", "");
-  write_plain(folder / "b.index", "");
+  test::write_file(folder / "a.index", "");
+  test::write_file(folder / "b.index", "");
   REQUIRE_THROWS_WITH(open_tensors(folder.path()), Contains("several TensorFlow checkpoints (a.index, b.index"));
 }
 
@@ -363,7 +361,7 @@ TEST_CASE("files in PyTorch's layout written by Python's own pickle and zipfile 
   if (!python) return skip("no Python");
   const TemporaryFolder folder;
   // Modules and classes with PyTorch's names, since a pickle stores only the names.
-  write_plain(folder / "write.py", R"(
+  test::write_file(folder / "write.py", R"(
 import collections, pickle, struct, sys, types, zipfile
 torch, utils = types.ModuleType('torch'), types.ModuleType('torch._utils')
 sys.modules.update({'torch': torch, 'torch._utils': utils})
@@ -417,7 +415,7 @@ void read_torch_mutants(int count) {
     const auto number = static_cast<std::uint64_t>(seed);
     for (const std::string& bytes : {mutate(stored, number), mutate(deflated, number), mutate(stream, number),
                                      torch_zip(mutate(program, number), storages)}) {
-      write_plain(bad, bytes);
+      test::write_file(bad, bytes);
       try {
         const TorchFile file(bad);
         for (const auto& [name, tensor] : file.tensors()) REQUIRE(tensor.bytes() <= 16 * bytes.size() + (16 << 20));

@@ -1,4 +1,5 @@
 // Operators of the CUDA backend on arrays of bf16, on the emulator.
+#include "etc_core/ops/activation.h"
 #include "etc_core/ops/determinism.h"
 #include "tests/core/ops/bf16_arrays.h"
 #include "tests/core/ops/cuda/both_backends.h"

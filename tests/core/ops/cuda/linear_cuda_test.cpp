@@ -1,5 +1,6 @@
 // Dense layers of the CUDA backend, with plain loops for the library's product, against the CPU's.
 #include "etc_core/base/error.h"
+#include "etc_core/ops/activation.h"
 #include "etc_core/ops/linear.h"
 #include "tests/core/ops/bf16_arrays.h"
 #include "tests/core/ops/cuda/both_backends.h"
