@@ -9,7 +9,6 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/shape.h"
-#include "etc_core/checkpoint/kept_names.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
@@ -119,12 +118,7 @@ std::string average_models(const std::vector<fs::path>& models, const fs::path& 
   AtomicFolder update(output, OldFiles::drop);
   const fs::path& last = models.back();
   write_file_atomically(update.path() / "config.json", read_file(last / "config.json"));
-  std::vector<std::string> kept = own_files(last);
-  kept.insert(kept.end(), kPunktTables.begin(), kPunktTables.end());
-  kept.emplace_back(kTokenizerJson);
-  for (const std::string& name : kept) {
-    if (fs::exists(last / name)) write_file_atomically(update.path() / name, read_file(last / name));
-  }
+  copy_text_files(last, update.path());
   writer.write(update.path() / kWeights, written);
   update.commit();
   return fmt::format("{}: the mean of {} models, {} tensors", (output / kWeights).string(), models.size(),

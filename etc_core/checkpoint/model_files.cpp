@@ -13,6 +13,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/base/version.h"
+#include "etc_core/checkpoint/kept_names.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/resize_positions.h"
@@ -158,6 +159,15 @@ std::vector<std::string> own_files(const std::filesystem::path& folder) {
     return vocabulary_names(read_json_file(folder / "config.json"));
   } catch (const Error&) {
     return {};  // damaged: no file in the folder is known to belong to the program
+  }
+}
+
+void copy_text_files(const std::filesystem::path& model, const std::filesystem::path& folder) {
+  std::vector<std::string> names = own_files(model);
+  names.insert(names.end(), kPunktTables.begin(), kPunktTables.end());
+  names.emplace_back(kTokenizerJson);
+  for (const std::string& name : names) {
+    if (std::filesystem::exists(model / name)) write_file_atomically(folder / name, read_file(model / name));
   }
 }
 

@@ -44,6 +44,10 @@ std::vector<std::string> vocabulary_names(const Json& config);
 // by its config.json. Empty if there is no model. For AtomicFolder.
 std::vector<std::string> own_files(const std::filesystem::path& folder);
 
+// Copies the files for raw texts of a model directory into another folder: own_files() and those of kept_names.h, as far
+// as they exist. Throws Error.
+void copy_text_files(const std::filesystem::path& model, const std::filesystem::path& folder);
+
 // Whether the tensor belongs to the encoder, by its name of etc-core 12.2 or 12.3 or, of an encoder-decoder,
 // seq2seq/layers.h; everything else belongs to a head, a decoder or another program.
 bool is_encoder_tensor(std::string_view name);

@@ -1,6 +1,7 @@
 // etc convert: converts published checkpoints to model directories, and model directories to files for other tools.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "etc_core/checkpoint/convert/export.h"
 #include "etc_core/checkpoint/convert/model_type.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
+#include "etc_core/checkpoint/fold_admin_model.h"
 #include "etc_core/checkpoint/replaceable.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
@@ -44,6 +46,7 @@ constexpr const char* kExamples = R"(Examples:
   etc convert --to safetensors run/best --output for_python
   etc convert --to tf-names run/best --output for_tensorflow
   etc convert --to bert dense --output bert
+  etc convert --to admin-folded run/best --output for_translating
   etc convert --average run_1/best run_2/best run_3/best --output mean
 
 A folder stands for the checkpoint in it: model.safetensors, pytorch_model.bin (either also as shards with their
@@ -311,6 +314,15 @@ void convert_from(const Command& command, const ConvertOptions& options) {
   }
 }
 
+// --to: a model directory becomes files for other tools, or another model directory. Returns a message line.
+std::string convert_to(const ConvertOptions& options, const fs::path& model,
+                       const std::function<void(std::int64_t)>& written) {
+  if (options.to == "bert") return convert::write_bert(model, options.output, written);
+  if (options.to == "admin-folded") return fold_admin_model(model, options.output, written);
+  const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
+  return convert::export_model(model, format, options.output, written);
+}
+
 void run_convert(const Command& command, const ConvertOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   if (options.average.empty()) {
@@ -330,12 +342,7 @@ void run_convert(const Command& command, const ConvertOptions& options) {
   } else if (!options.to.empty()) {
     refuse_others(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
     Watch watch;
-    if (options.to == "bert") {
-      print("output: {}\n", convert::write_bert(model, options.output, watch.writing(0)));
-      return;
-    }
-    const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
-    print("output: {}\n", convert::export_model(model, format, options.output, watch.writing(0)));
+    print("output: {}\n", convert_to(options, model, watch.writing(0)));
   } else {
     convert_from(command, options);
   }
@@ -362,13 +369,16 @@ void add_convert_command(Program& program) {
             .option(
                 "--to", options->to,
                 "safetensors; tf-names (of an ETC: a TensorFlow checkpoint); bert (of a dense encoder: as PyTorch's "
-                "libraries load it)")
-            .one_of({"safetensors", "tf-names", "bert"});
+                "libraries load it); admin-folded (of an encoder-decoder of norm admin: a model directory that "
+                "computes "
+                "the same, with the scales of its residual connections folded into norms and kernels)")
+            .one_of({"safetensors", "tf-names", "bert", "admin-folded"});
         command.option("--average", options->average,
                        "instead: folders of models of one configuration, whose parameters' mean is written");
         command.option("input", options->input,
                        "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint");
-        command.option("--output", options->output, "folder to write: a model directory (--from), files (--to)")
+        command
+            .option("--output", options->output, "folder to write: a model directory (--from, --average), files (--to)")
             .required();
         command.flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
         command.option(

@@ -154,6 +154,26 @@ TEST_CASE("a run of before batches were counted in tokens goes on as if it had s
   CHECK(read_file(scene.path("again/last/model.safetensors")) == expected);
 }
 
+// The run's model without the scales of ADMIN, which needs nothing but its folder.
+void check_folded(const Scene& scene) {
+  const std::string folded = scene.path("folded");
+  CHECK_THAT(scene.run({"convert", "--to", "admin-folded", scene.path("run"), "--output", folded}),
+             Contains(folded + ": 8 scales folded"));  // of 10: two stacks of two layers keep their first
+  CHECK(read_json_file(folded + "/config.json").at("model").at("norm") == "admin_folded");
+  const auto evaluated = [&](const std::string& model) {
+    return test::value_of(scene.run({"eval", "--model", model, "--data", scene.path("dev.h5")}), "nll");
+  };
+  CHECK(evaluated(folded) == Approx(evaluated(scene.path("run"))).epsilon(1e-5));
+  const std::string source = scene.path("s/dev.source");
+  CHECK(scene.run({"translate", "--model", folded, "--input", source, "--output", "-"}) ==
+        scene.run({"translate", "--model", scene.path("run"), "--input", source, "--output", "-"}));
+  const test::Result again =
+      scene.try_run({"convert", "--to", "admin-folded", folded, "--output", scene.path("again")});
+  CHECK(again.code == 2);
+  CHECK_THAT(again.err, Contains("expected an encoder-decoder of norm admin, got norm admin_folded"));
+  CHECK(!std::filesystem::exists(scene.path("again")));
+}
+
 TEST_CASE("an encoder-decoder learns generated pairs and translates what it was given", "[translation][commands]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");
@@ -179,6 +199,7 @@ TEST_CASE("an encoder-decoder learns generated pairs and translates what it was 
   CHECK(translated.size() > 2 * static_cast<std::size_t>(lines(text)));  // not only empty lines
   CHECK_THAT(scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("dev.h5")}), Contains("perplexity"));
   check_rounded(scene);
+  check_folded(scene);
   const test::Result predicted =
       scene.try_run({"predict", "--model", scene.path("run"), "--data", scene.path("dev.h5"), "--output", "-"});
   CHECK(predicted.code == 2);
