@@ -11,7 +11,7 @@ etc_run(output ${CMAKE_COMMAND} --build ${WORK}/build)
 file(WRITE ${WORK}/vocab.txt "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ntower\n##s\n")
 etc_run(output ${WORK}/build/consumer ${WORK}/vocab.txt "The towers" ${WORK}/nothing)
 etc_expect("${output}" "${VERSION} wordpiece 3\n")
-etc_expect("${output}" "nothing/config.json")
+etc_expect("${output}" "nothing: expected a model")
 
 # Another kind, or another release, is refused with the reason.
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/refused
