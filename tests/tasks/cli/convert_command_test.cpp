@@ -376,7 +376,7 @@ TEST_CASE("etc convert refuses command lines that cannot be meant", "[cli]") {
   convert.refuses({"--from", "gpt", published, "--output", model}, 2,
                   "--from: expected tf, bert, roberta, nezha, xlnet or t5, got gpt");
   convert.refuses({"--to", "onnx", published, "--output", model}, 2,
-                  "--to: expected safetensors, tf-names or bert, got onnx");
+                  "--to: expected safetensors, tf-names, bert or admin-folded, got onnx");
   convert.refuses({"--from", "tf", published}, 2, "--output is required");
   convert.refuses({"--from", "tf", published, "--output", model, "--without-head"}, 2, "did you mean --without-heads?");
   convert.refuses({"--from", "tf", published, "--output", model, "--exact"}, 2, "--exact is no option of --from tf");
