@@ -216,7 +216,7 @@ HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGrad
   const bool overlap = bf16 && scratch.terms.dots == nullptr;
   const auto begin = [&](std::int64_t n) HWY_ATTR { multiply_block(head, blocks[n], scores[blocks[n].set], scratch); };
   // The vector work of a group prefetches scores from its second block on.
-  if (bf16) ask_scores(blocks[0], scores[blocks[0].set]);
+  if (bf16) prefetch_scores(blocks[0], scores[blocks[0].set]);
   if (overlap) {
     begin(0);
     scratch.turn();

@@ -29,7 +29,7 @@ HWY_INLINE bool carries(const TypeScoreGradients& scores) {
 }
 
 // Prefetches C and dC of a key block.
-HWY_INLINE void ask_scores(const KeyBlock& block, const TypeScoreGradients& scores) {
+HWY_INLINE void prefetch_scores(const KeyBlock& block, const TypeScoreGradients& scores) {
   if (scores.mode == ScoreGradientMode::inner) columns_ahead(scores.gradient, block).prefetch(block.keys);
   if (carries(scores)) columns_ahead(scores.running, block).prefetch(block.keys);
 }

@@ -5,7 +5,8 @@
 
 namespace etc::openkp {
 
-// With fixed blocks the features of the page's elements are empty lists, which are not stored; first_occurrence is empty unless requested.
+// With fixed blocks the features of the page's elements are empty lists, which are not stored; first_occurrence is empty
+// unless requested.
 // /rejects holds the key phrases of rejected pages, since these pages count in an evaluation.
 const data::Schema& schema();
 
