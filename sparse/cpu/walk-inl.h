@@ -35,6 +35,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "etc_core/base/parallel.h"
 #include "sparse/cpu/group-inl.h"
@@ -212,11 +213,16 @@ void for_each_task(const AttentionInputs& in, const Division& division, Pass pas
   // Sizes of the largest task; all threads' scratch has the same layout.
   const TaskSizes sizes = division.sizes();
   const std::int64_t thread_bytes = thread_scratch_bytes(in, sizes, pass);
+  // Laid out once per thread and copied for every task: in decoding, a task is a single query.
+  std::vector<TaskScratch> layouts;
+  for (int thread = 0; thread < thread_count(); ++thread) {
+    Arena arena(memory + thread * thread_bytes);
+    layouts.emplace_back(arena, in, sizes, pass);
+    if (base_2) layouts.back().head.use_base_2();
+  }
   parallel_for(division.list().tasks(), [&](std::int64_t number, int thread) HWY_ATTR {
     const auto task = division.task(number);
-    Arena arena(memory + thread * thread_bytes);
-    TaskScratch scratch(arena, in, sizes, pass);
-    if (base_2) scratch.head.use_base_2();
+    TaskScratch scratch = layouts[static_cast<std::size_t>(thread)];
     load_task(in, task, scratch);
     body(task, scratch);
     hwy::FlushStream();  // non-temporal stores of scores must be visible before the task counts as done
