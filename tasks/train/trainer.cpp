@@ -124,7 +124,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       sum_(division_, model_.parameters,
            divided_moments() != nullptr ? ProcessSum::Result::own_share : ProcessSum::Result::whole) {
   memory_.serve(model_);
-  require_agreement(processes_, agreement_of(config_, identity_));
+  if (processes_.size() > 1) require_agreement(processes_, agreement_of(config_, identity_));  // reads the program
   division_.rounds = rounds_between(processes_, device_.device);
   if (processes_.first()) record_ = std::make_unique<RunRecord>(output, checkpoint_config_, model_files_);
 }
