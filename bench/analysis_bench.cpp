@@ -7,12 +7,12 @@
 // one part or add one.
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
@@ -119,24 +119,13 @@ void measure(const Setup& setup) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Setup setup;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    const std::int64_t value = i + 1 < argc ? std::atoll(argv[i + 1]) : 0;
-    std::int64_t* const option = name == "--repeats"   ? &setup.repeats
-                                 : name == "--threads" ? &setup.threads
-                                 : name == "--layers"  ? &setup.layers
-                                 : name == "--tokens"  ? &setup.tokens
-                                                       : nullptr;
-    if (option == nullptr || value < 1) {
-      std::fprintf(stderr,
-                   "bench_analysis: expected [--repeats N] [--threads N] [--layers N] [--tokens N], got \"%s\"\n",
-                   argv[i]);
-      return 2;
-    }
-    *option = value;
-  }
   return bench::bench_main([&] {
+    Setup setup;
+    bench::read_arguments("bench_analysis", argc, argv,
+                          {{"--repeats", &setup.repeats},
+                           {"--threads", &setup.threads},
+                           {"--layers", &setup.layers},
+                           {"--tokens", &setup.tokens}});
     ops::register_cpu_ops();
     sparse::register_cpu_kernels();
     set_thread_count(static_cast<int>(setup.threads));

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/cases/attention.h"
 #include "bench/cases/bf16_rows.h"
@@ -290,29 +291,13 @@ void print(const std::vector<Item>& items, int threads, bool csv) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--csv" || name == "--cpu-time") {
-      (name == "--csv" ? options.csv : options.cpu_time) = true;
-      continue;
-    }
-    if (i + 1 == argc) fail_usage("bench_attention", "unknown option or missing value: {}", name);
-    const std::string value = argv[++i];
-    if (name == "--repeats") {
-      options.repeats = std::max(1, std::stoi(value));
-    } else if (name == "--only") {
-      options.only = value;
-    } else if (name == "--length") {
-      options.length = std::stoll(value);
-    } else if (name == "--threads") {
-      options.threads.clear();
-      for (std::size_t at = 0; at < value.size(); at = std::min(value.find(',', at), value.size() - 1) + 1) {
-        options.threads.push_back(std::stoi(value.substr(at)));
-      }
-    } else {
-      fail_usage("bench_attention", "unknown option {}", name);
-    }
-  }
+  bench::read_arguments("bench_attention", argc, argv,
+                        {{"--csv", &options.csv},
+                         {"--cpu-time", &options.cpu_time},
+                         {"--repeats", &options.repeats},
+                         {"--only", &options.only},
+                         {"--length", &options.length},
+                         {"--threads", &options.threads}});
   return options;
 }
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
@@ -78,20 +78,10 @@ void measure(std::int64_t repeats) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::int64_t repeats = 5;
-  int threads = 1;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    const std::int64_t value = i + 1 < argc ? std::atoll(argv[i + 1]) : 0;
-    if ((name != "--repeats" && name != "--threads") || value <= 0) {
-      std::fprintf(stderr, "bench_batch: expected [--repeats N] [--threads N], got \"%s\"\n", argv[i]);
-      return 2;
-    }
-    ++i;
-    if (name == "--repeats") repeats = value;
-    if (name == "--threads") threads = static_cast<int>(value);
-  }
   return bench::bench_main([&] {
+    std::int64_t repeats = 5;
+    int threads = 1;
+    bench::read_arguments("bench_batch", argc, argv, {{"--repeats", &repeats}, {"--threads", &threads}});
     ops::register_cpu_ops();
     sparse::register_cpu_kernels();
     set_thread_count(threads);

@@ -21,12 +21,13 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/median.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
@@ -51,35 +52,15 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--cpu-time") {
-      options.cpu_time = true;
-      continue;
-    }
-    const std::string value = i + 1 < argc ? argv[++i] : "";
-    if (name == "--preset" && !value.empty()) {
-      options.preset = value;
-    } else if (name == "--repeat" && !value.empty()) {
-      options.repeat = std::atoi(value.c_str());
-    } else if (name == "--threads" && !value.empty()) {
-      options.threads.clear();
-      std::istringstream counts(value);
-      for (std::string count; std::getline(counts, count, ',');) options.threads.push_back(std::atoi(count.c_str()));
-    } else if (name == "--folder" && !value.empty()) {
-      options.folder = value;
-    } else if (name == "--load" && !value.empty()) {
-      options.load = value;
-    } else {
-      fail_usage("bench_checkpoint",
-                 "expected [--preset NAME] [--repeat N] [--threads 1,2] [--cpu-time] [--folder DIR], got \"{}\"", name);
-    }
-  }
-  const bool positive =
-      std::all_of(options.threads.begin(), options.threads.end(), [](int count) { return count > 0; });
-  if (options.repeat < 1 || options.threads.empty() || !positive) {
-    fail_usage("bench_checkpoint", "expected positive numbers");
-  }
+  std::string folder = options.folder.string();
+  bench::read_arguments("bench_checkpoint", argc, argv,
+                        {{"--preset", &options.preset},
+                         {"--repeat", &options.repeat},
+                         {"--threads", &options.threads},
+                         {"--cpu-time", &options.cpu_time},
+                         {"--folder", &folder},
+                         {"--load", &options.load}});
+  options.folder = folder;
   return options;
 }
 

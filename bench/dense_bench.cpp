@@ -5,10 +5,10 @@
 // programs.
 #include <chrono>
 #include <cstdio>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
@@ -32,25 +32,17 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (name == "--lengths") {
-      std::stringstream list(value);
-      for (std::string length; std::getline(list, length, ',');) options.lengths.push_back(std::stoll(length));
-    } else if (name == "--mode" && (value == "infer" || value == "train")) {
-      options.training = value == "train";
-    } else if (name == "--residual" && (value == "off" || value == "sum")) {
-      options.residual = value == "sum";
-    } else if (name == "--threads" && std::atoi(value.c_str()) > 0) {
-      set_thread_count(std::atoi(value.c_str()));
-    } else if (name == "--repeats" && std::atoi(value.c_str()) > 0) {
-      options.repeats = std::atoi(value.c_str());
-    } else {
-      fail_usage("bench_dense", "cannot take {} {}: expected --lengths, --mode, --residual, --threads, --repeats", name,
-                 value);
-    }
-  }
-  if (options.lengths.empty()) fail_usage("bench_dense", "expected --lengths of the texts, such as 128,115,102");
+  std::string mode = "infer", residual = "off";
+  int threads = thread_count();
+  bench::read_arguments("bench_dense", argc, argv,
+                        {{"--lengths", &options.lengths, true},
+                         {"--mode", &mode, false, {"infer", "train"}},
+                         {"--residual", &residual, false, {"off", "sum"}},
+                         {"--threads", &threads},
+                         {"--repeats", &options.repeats}});
+  options.training = mode == "train";
+  options.residual = residual == "sum";
+  set_thread_count(threads);
   return options;
 }
 

@@ -6,11 +6,11 @@
 // the median with the slowest and the fastest.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/json_pass.h"
 #include "bench/processor_time.h"
@@ -66,7 +66,9 @@ void run(const std::filesystem::path& path, int repeat) {
 
 int main(int argc, char** argv) {
   return etc::bench::bench_main([&] {
-    if (argc < 2) etc::fail_usage("bench_json", "expected FILE [repeat]");
-    run(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 3);
+    std::string file;
+    int repeat = 3;
+    etc::bench::read_arguments("bench_json", argc, argv, {{"file", &file, true}, {"repeat", &repeat}});
+    run(file, repeat);
   });
 }

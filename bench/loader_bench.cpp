@@ -6,15 +6,16 @@
 // epochs find the blocks in the reader's cache (a sixteenth of the machine's memory) decompressed.
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/loader/loader.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
@@ -143,6 +144,9 @@ void measure(std::int64_t examples, std::int64_t long_tokens) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return etc::bench::bench_main(
-      [&] { measure(argc > 1 ? std::atoll(argv[1]) : 2000, argc > 2 ? std::atoll(argv[2]) : 1750); });
+  return etc::bench::bench_main([&] {
+    std::int64_t examples = 2000, tokens = 1750;
+    etc::bench::read_arguments("bench_loader", argc, argv, {{"examples", &examples}, {"tokens", &tokens}});
+    measure(examples, tokens);
+  });
 }

@@ -12,10 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/library_product.h"
 #include "etc_core/autograd/vocabulary.h"
@@ -44,23 +44,11 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    if (i + 1 == argc || (name != "--rows" && name != "--repeat" && name != "--threads" && name != "--part")) {
-      fail_usage("bench_matmul", "expected [--rows M] [--repeat N] [--threads 1,2] [--part NAME], got \"{}\"", name);
-    }
-    std::istringstream value(argv[i + 1]);
-    if (name == "--rows") value >> options.rows;
-    if (name == "--repeat") value >> options.repeat;
-    if (name == "--part") value >> options.part;
-    if (name == "--threads") {
-      options.threads.clear();
-      for (std::string count; std::getline(value, count, ',');) options.threads.push_back(std::stoi(count));
-    }
-  }
-  if (options.rows < 1 || options.repeat < 1 || options.threads.empty()) {
-    fail_usage("bench_matmul", "expected positive numbers");
-  }
+  bench::read_arguments("bench_matmul", argc, argv,
+                        {{"--rows", &options.rows},
+                         {"--repeat", &options.repeat},
+                         {"--threads", &options.threads},
+                         {"--part", &options.part}});
   return options;
 }
 

@@ -5,7 +5,7 @@
                       [--threads 1] [--output FOLDER]
 
 Runs build/cpu/bench_patterns once per length and writes all results after each run: patterns.csv, patterns.json and,
-where gnuplot is installed, patterns.svg, with CPU time of forward and backward on the left, and the memory for scratch
+where bench_picture is built, patterns.svg, with CPU time of forward and backward on the left, and the memory for scratch
 and for what forward stores on the right. `bench/tables.py` makes the table of RESULTS.md from
 bench/results/patterns.json.
 """

@@ -11,10 +11,10 @@
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "etc_core/base/buffer.h"
 #include "etc_core/base/error.h"
@@ -183,34 +183,16 @@ struct Options {
   std::vector<std::string> names;  // of the patterns to measure; none: all
 };
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  std::stringstream list(text);
-  for (std::string part; std::getline(list, part, ',');) parts.push_back(part);
-  return parts;
-}
-
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    if (i + 1 >= argc) throw UsageError("bench_patterns: " + name + " expects a value");
-    const std::string value = argv[i + 1];
-    if (name == "--lengths") {
-      options.lengths.clear();
-      for (const std::string& length : parts_of(value)) options.lengths.push_back(std::stoll(length));
-    } else if (name == "--heads") {
-      options.heads = std::stoll(value);
-    } else if (name == "--threads") {
-      set_thread_count(std::stoi(value));
-    } else if (name == "--repeats") {
-      options.repeats = std::stoll(value);
-    } else if (name == "--names") {
-      options.names = parts_of(value);
-    } else {
-      throw UsageError("bench_patterns: unknown option " + name);
-    }
-  }
+  int threads = thread_count();
+  bench::read_arguments("bench_patterns", argc, argv,
+                        {{"--lengths", &options.lengths},
+                         {"--heads", &options.heads},
+                         {"--threads", &threads},
+                         {"--repeats", &options.repeats},
+                         {"--names", &options.names}});
+  set_thread_count(threads);
   return options;
 }
 

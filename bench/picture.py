@@ -1,21 +1,21 @@
-"""Draws pictures (SVG) of measurements with gnuplot, all in one style.
+"""Draws pictures (SVG) of measurements in one style, with the code that draws the program's own pictures.
 
-Each picture has a grid, a border on all four sides, axis titles with quantity and unit, and a title that states what
-was measured. Each compared program or method has its colour and each variant of it (for example a number type) its
-dash; the project's own program is bold.
+Each picture has a grid, axis titles with quantity and unit, and a title that states what was measured. Each compared
+program or method has its colour and each variant of it (for example a number type) its dash; the project's own program
+is bold. Needs build/cpu/bench_picture (./run build cpu bench_picture).
 
     bench/picture.py FILE_curves.json…    draws FILE.svg again from the curves that save() has kept
 """
 import dataclasses
 import json
+import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
-# Colours that are distinct for all kinds of colour vision (Okabe and Ito, 2008), then darker ones; black is the first.
-COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#777777"]
-DASHES = ["solid", "(9,5)", "(2,4)", "(9,4,2,4)"]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PROGRAM = ROOT / "build/cpu/bench_picture"
+COLOURS = 10  # that are distinct for all kinds of colour vision; black is the first
 FEW_POINTS = 12  # a curve of at most so many points shows them as marks
 # What a reader sees instead of an option's value.
 NAMES = {"post_ln": "Post-LN", "pre_ln": "Pre-LN", "realformer_sum": "RealFormer, sum", "realformer_mean": "RealFormer, mean",
@@ -30,8 +30,8 @@ NAMES = {"post_ln": "Post-LN", "pre_ln": "Pre-LN", "realformer_sum": "RealFormer
 class Curve:
     points: list  # of (x, y)
     label: str = ""  # "": no entry in the key, for further seeds of a curve
-    colour: int = 0  # index into COLOURS
-    dash: int = 0  # index into DASHES
+    colour: int = 0  # below COLOURS
+    dash: int = 0  # 0: solid; 1 to 3
     bold: bool = False
     marks: bool = True
     hollow: bool = False  # hollow marks
@@ -44,13 +44,13 @@ class Panel:
     y: str
     curves: list
     logarithmic: str = ""  # "x", "y" or "xy"
-    ticks: tuple = ()  # tick positions of x; (): gnuplot's choice
-    y_range: str = "[*:*]"
+    ticks: tuple = ()  # tick positions of x; (): round numbers
+    from_zero: bool = False  # the y axis begins at 0
 
 
 def seed_curves(runs):
     """One curve per seed; all seeds of a method have the same colour. runs: {method: [points of a seed, …]}"""
-    return [Curve(points, method if first == 0 else "", colour, colour // len(COLOURS), marks=False)
+    return [Curve(points, method if first == 0 else "", colour % COLOURS, colour // COLOURS, marks=False)
             for colour, (method, seeds) in enumerate(runs.items()) for first, points in enumerate(seeds)]
 
 
@@ -66,53 +66,24 @@ def variant_curves(curves):
     return made
 
 
-def in_quotes(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
-def curve_text(curve, data):
-    dash = DASHES[curve.dash % len(DASHES)]
-    marks = f"linespoints pointtype {4 if curve.hollow else 7} pointsize {1.2 if curve.hollow else 0.6}" if curve.marks else "lines"
-    title = f"title {in_quotes(NAMES.get(curve.label, curve.label))} noenhanced" if curve.label else "notitle"
-    return (f"{data} using 1:2 with {marks} linewidth {3.5 if curve.bold else 1.5} "
-            f"linecolor rgb '{COLOURS[curve.colour % len(COLOURS)]}' dashtype {dash} {title}")
-
-
-def panel_text(panel, number):
-    blocks, lines = [], []
-    for i, curve in enumerate(panel.curves):
-        data = f"$d{number}_{i}"
-        blocks.append(f"{data} << EOD\n" + "\n".join(f"{x} {y}" for x, y in curve.points) + "\nEOD\n")
-        lines.append(curve_text(curve, data))
-    text = "".join(blocks) + "unset logscale\nset xtics auto\n"
-    if "x" in panel.logarithmic:
-        text += "set logscale x 2\n"
-    if "y" in panel.logarithmic:
-        text += "set logscale y 10\nset mytics 10\n"
-    if panel.ticks:
-        text += "set xtics (" + ", ".join(f"'{tick:,}' {tick}" for tick in panel.ticks) + ") rotate by -40\n"
-        text += f"set xrange [{panel.ticks[0] / 1.1}:{panel.ticks[-1] * 1.1}]\n"
-    return text + (f"set title {in_quotes(panel.title)} noenhanced\nset xlabel {in_quotes(panel.x)} noenhanced\n"
-                   f"set ylabel {in_quotes(panel.y)} noenhanced\nset yrange {panel.y_range}\nplot "
-                   + ", ".join(lines) + "\n")
+def drawn_json(panels):
+    """What bench_picture reads: numbers instead of the texts of a CSV file, labels as readers see them."""
+    panels = [dataclasses.asdict(panel) for panel in panels]
+    for curve in [curve for panel in panels for curve in panel["curves"]]:
+        curve["points"] = [(float(x), float(y)) for x, y in curve["points"]]
+        curve["label"] = NAMES.get(curve["label"], curve["label"])
+    return json.dumps({"panels": panels})
 
 
 def draw(path, *panels):
-    """Draws the panels side by side. Returns False and draws nothing if gnuplot is not installed."""
-    if not shutil.which("gnuplot"):
+    """Draws the panels side by side. Returns False and draws nothing if the program that draws is not built."""
+    if not PROGRAM.exists():
+        print(f"{path} is not drawn: ./run build cpu bench_picture", file=sys.stderr)
         return False
-    path = pathlib.Path(path)
-    longest = max(len(NAMES.get(curve.label, curve.label)) for panel in panels for curve in panel.curves)
-    script = (f"set terminal svg size {(650 + 7 * longest) * len(panels)},600 background 'white'\n"
-              f"set output {in_quotes(path.name)}\nset border 31\n"
-              "set grid xtics ytics mytics linecolor rgb '#909090' linewidth 0.7, linecolor rgb '#d8d8d8' linewidth 0.7\n"
-              "set key outside right top\n")
-    if len(panels) > 1:
-        script += f"set multiplot layout 1,{len(panels)}\n"
-    script += "".join(panel_text(panel, number) for number, panel in enumerate(panels))
-    done = subprocess.run(["gnuplot"], input=script, text=True, cwd=path.parent, stderr=subprocess.PIPE)
-    if done.returncode != 0:
-        raise RuntimeError(f"gnuplot: {path}: status {done.returncode}\n{done.stderr}")
+    done = subprocess.run([PROGRAM], input=drawn_json(panels), text=True, stdout=subprocess.PIPE, check=True)
+    temporary = pathlib.Path(f"{path}.tmp")
+    temporary.write_text(done.stdout, encoding="utf-8")
+    os.replace(temporary, path)
     return True
 
 
@@ -141,4 +112,4 @@ if __name__ == "__main__":
     if len(sys.argv) < 2 or not all(path.endswith("_curves.json") for path in sys.argv[1:]):
         sys.exit("usage: bench/picture.py FILE_curves.json…")
     if not all([draw_again(path) for path in sys.argv[1:]]):
-        sys.exit("picture: gnuplot is not installed")
+        sys.exit(1)

@@ -15,14 +15,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/cases/attention.h"
 #include "bench/processor_time.h"
@@ -151,27 +150,13 @@ void measure(const Options& options) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i], text = i + 1 < argc ? argv[i + 1] : "";
-    if (name == "--lengths") {
-      options.lengths.clear();
-      std::stringstream list(text);
-      for (std::string length; std::getline(list, length, ',');) options.lengths.push_back(std::atoll(length.c_str()));
-      if (!options.lengths.empty() && *std::min_element(options.lengths.begin(), options.lengths.end()) > 0) continue;
-    }
-    std::int64_t* const option = name == "--repeats"   ? &options.repeats
-                                 : name == "--threads" ? &options.threads
-                                 : name == "--layers"  ? &options.layers
-                                 : name == "--heads"   ? &options.heads
-                                                       : nullptr;
-    const std::int64_t value = std::atoll(text.c_str());
-    if (option == nullptr || value < (option == &options.layers ? 2 : 1)) {
-      fail_usage("bench_scores",
-                 "cannot take {} {}: expected --lengths L,…, --heads, --repeats, --threads or --layers (at least 2)",
-                 name, text);
-    }
-    *option = value;
-  }
+  bench::read_arguments("bench_scores", argc, argv,
+                        {{"--lengths", &options.lengths},
+                         {"--heads", &options.heads},
+                         {"--repeats", &options.repeats},
+                         {"--threads", &options.threads},
+                         {"--layers", &options.layers}});
+  if (options.layers < 2) fail_usage("bench_scores", "--layers: expected at least 2, got {}", options.layers);
   return options;
 }
 

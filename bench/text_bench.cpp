@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "data/text/sentence_splitter.h"
@@ -24,19 +24,18 @@ namespace {
 
 using namespace etc;
 
-std::map<std::string, std::string> parse(int argc, char** argv) {
-  std::map<std::string, std::string> options = {
-      {"--vocab", ""}, {"--input", ""}, {"--splitter", ""}, {"--repeat", "5"}};
-  for (int i = 1; i < argc; i += 2) {
-    if (!options.contains(argv[i]) || i + 1 == argc) {
-      fail_usage("bench_text", "expected --vocab FILE --input FILE [--splitter icu|punkt:DIR] [--repeat N], got \"{}\"",
-                 argv[i]);
-    }
-    options[argv[i]] = argv[i + 1];
-  }
-  if (options["--vocab"].empty() || options["--input"].empty()) {
-    fail_usage("bench_text", "--vocab and --input are needed");
-  }
+struct Options {
+  std::string vocab, input, splitter;
+  int repeat = 5;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  bench::read_arguments("bench_text", argc, argv,
+                        {{"--vocab", &options.vocab, true},
+                         {"--input", &options.input, true},
+                         {"--splitter", &options.splitter},
+                         {"--repeat", &options.repeat}});
   return options;
 }
 
@@ -59,26 +58,25 @@ void measure(const char* name, std::size_t bytes, std::size_t documents, int rep
 }
 
 void run(int argc, char** argv) {
-  auto options = parse(argc, argv);
-  const std::string text = read_file(options["--input"]);
+  const Options options = parse(argc, argv);
+  const std::string text = read_file(options.input);
   std::vector<std::string_view> documents;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     documents.push_back(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
   }
-  const int repeat = std::max(1, std::stoi(options["--repeat"]));
-  const auto tokenizer = data::load_tokenizer(options["--vocab"]);
-  measure(tokenizer->kind(), text.size(), documents.size(), repeat, [&] {
+  const auto tokenizer = data::load_tokenizer(options.vocab);
+  measure(tokenizer->kind(), text.size(), documents.size(), options.repeat, [&] {
     std::int64_t ids = 0;
     for (const std::string_view document : documents) {
       ids += static_cast<std::int64_t>(tokenizer->encode_ids(document).size());
     }
     return ids;
   });
-  if (options["--splitter"].empty()) return;
-  const auto splitter = data::load_splitter(options["--splitter"]);
-  measure(splitter->name().c_str(), text.size(), documents.size(), repeat, [&] {
+  if (options.splitter.empty()) return;
+  const auto splitter = data::load_splitter(options.splitter);
+  measure(splitter->name().c_str(), text.size(), documents.size(), options.repeat, [&] {
     std::int64_t sentences = 0;
     for (const std::string_view document : documents) {
       sentences += static_cast<std::int64_t>(splitter->split(document).size());

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::data {
 
@@ -90,24 +90,7 @@ struct MissingPart {
   std::string reason;  // place and cause: "byte 813, line 1, column 814: the file ends inside a record"
 };
 
-// Root attributes of task-wikihop 8.2; the writer computes the counts, largest lengths and content hash.
-struct DatasetInfo {
-  std::string task;
-  std::string split;
-  std::string vocab_sha256;
-  Json preprocess_config;
-  std::vector<SourceFile> source_files;
-  bool labelled = false;
-  std::string unicode_version;
-  std::int64_t input_records = 0;
-  std::int64_t examples = 0;
-  std::int64_t rejected = 0;
-  std::int64_t dropped = 0;
-  std::int64_t max_long_len = 0;
-  std::int64_t max_global_len = 0;
-  std::string content_sha256;
-  std::vector<MissingPart> missing;  // empty: the data set is whole
-};
+struct DatasetInfo;  // dataset_info.h
 
 // Writes one file under a temporary name and renames it into place in finish(); without finish() no file is left.
 // Equal calls give byte-equal files. Not thread-safe: one thread calls it.

@@ -194,26 +194,6 @@ void ScoreState::export_gradient(AttentionType type, float* external) const {
   export_scores(*own.tiles, options_.heads, OnHost(own.gradient).data(), external);
 }
 
-void ScoreState::import_running(std::int64_t layer, const std::vector<const float*>& external) {
-  check_layer("running scores", "import", layer);
-  if (options_.type == ScoreType::fp16) fail("scores", "import: expected running scores of type int32, got fp16");
-  for (Held& held : operators_) {
-    for (Carried& own : held.types) {
-      if (!own.carries) continue;
-      const auto index = static_cast<std::size_t>(own.tiles->type.index);
-      if (index >= external.size() || external[index] == nullptr) {
-        fail("scores", "scores.{}: import: expected values, got null", own.tiles->type.name);
-      }
-      // Rounded on the host, then copied, because C may be on a device.
-      Buffer<ScoreElement> values(own.running.size(), Purpose::scores);
-      import_scores(*own.tiles, options_.heads, external[index], values.data());
-      copy_bytes(own.running.device(), own.running.data(), Device::cpu, values.data(), bytes_of(values));
-    }
-    held.layer = layer;
-    held.walking_back = held.finished = false;
-  }
-}
-
 std::int64_t ScoreState::bytes() const {
   std::int64_t total = 0;
   for (const Held& held : operators_) {

@@ -63,10 +63,6 @@ class ScoreState {
   void export_running(AttentionType type, float* external) const;
   void export_gradient(AttentionType type, float* external) const;
 
-  // Sets C of the carrying types from external forms, as if layers 0 … layer had been summed. `external` is indexed by
-  // type; entries of other types are ignored. Type int32 only.
-  void import_running(std::int64_t layer, const std::vector<const float*>& external);
-
   std::int64_t bytes() const;
 
  private:

@@ -1,9 +1,7 @@
 #include "sparse/scores.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/half.h"
 #include "etc_core/base/parallel.h"
 
@@ -19,7 +17,7 @@ std::int64_t example_pairs(const TypeTiles& tiles, std::int64_t b) {
   return queries * (tiles.key_offsets[at + 1] - tiles.key_offsets[at]);
 }
 
-// Calls visit(internal index, external index, visible, head) for every pair that exists in both forms.
+// Calls visit(internal index, external index) for every pair that exists in both forms.
 template <typename Visit>
 void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
   const bool window = tiles.window;
@@ -49,11 +47,10 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
             const std::int64_t place = window ? key - first - query + tiles.before : key;
             // A group's keys cover the union of its queries' windows.
             if (place < 0 || place >= row) continue;
-            const bool visible = (tiles.visible[run.column + j] >> i) & 1;
             // The head loop is innermost: memory accesses are far apart, but the pair's indices are computed once.
             for (std::int64_t head = first_head; head < end_head; ++head) {
               visit((tiles.first_column(head) + run.column + j) * kGroup + i,
-                    base + head * head_stride + query * row + place, visible, head);
+                    base + head * head_stride + query * row + place);
             }
           }
         }
@@ -81,8 +78,7 @@ template <typename Element, typename Value>
 void export_elements(const TypeTiles& tiles, std::int64_t heads, const Element* inside, float* external,
                      const Value& value) {
   std::fill_n(external, external_score_elements(tiles, heads), 0.0f);
-  for_each_pair(tiles, heads,
-                [&](std::int64_t in, std::int64_t out, bool, std::int64_t) { external[out] = value(inside[in]); });
+  for_each_pair(tiles, heads, [&](std::int64_t in, std::int64_t out) { external[out] = value(inside[in]); });
 }
 
 }  // namespace
@@ -97,21 +93,6 @@ void export_scores(const TypeTiles& tiles, std::int64_t heads, const HalfScore* 
 
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* inside, float* external) {
   export_elements(tiles, heads, inside, external, [](float gradient) { return gradient; });
-}
-
-void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* external, ScoreElement* inside) {
-  // Elements without an external counterpart (beyond the window, masked keys of a step) are 0.
-  std::fill_n(inside, score_elements(tiles, heads), ScoreElement{0});
-  for_each_pair(tiles, heads, [&](std::int64_t in, std::int64_t out, bool visible, std::int64_t head) {
-    const float value = external[out];
-    if (!(std::fabs(value) <= kScoreLimit)) {
-      if (!visible) return;  // stays 0: any finite value will do
-      fail("scores", "scores.{}: head {}: expected at most {} in magnitude, got {}", tiles.type.name, head, kScoreLimit,
-           value);
-    }
-    // To nearest even, as the kernels round.
-    inside[in] = static_cast<ScoreElement>(std::lrint(value * kScoreStepsPerUnit));
-  });
 }
 
 }  // namespace etc::sparse

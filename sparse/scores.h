@@ -1,4 +1,4 @@
-// Storage of one type's running scores C (and their gradient dC), and conversion to and from the external form.
+// Storage of one type's running scores C (and their gradient dC), and conversion to the external form.
 //
 // Internal form: [N, columns, kGroup], columns as in visible_tiles.h: one 64-byte cache line holds one key against the
 // 16 queries of a group; invisible tiles are not stored. In the external form (tests,
@@ -25,8 +25,5 @@ void export_scores(const TypeTiles& tiles, std::int64_t heads, const ScoreElemen
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const HalfScore* inside, float* external);
 // The same for gradients (dC).
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* inside, float* external);
-
-// C = external, rounded to the element's step. Throws Error when a visible pair is beyond kScoreLimit or not a number.
-void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* external, ScoreElement* inside);
 
 }  // namespace etc::sparse

@@ -1,7 +1,6 @@
 #include "sparse/visible_tiles.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
@@ -116,94 +115,109 @@ GroupTiles build_group(const GroupLabels& labels, bool relative, bool split_keys
   return out;
 }
 
-template <typename T>
-void append(Buffer<T>& to, std::int64_t& used, const std::vector<T>& from) {
-  if (!from.empty()) std::memcpy(to.data() + used, from.data(), from.size() * sizeof(T));
-  used += static_cast<std::int64_t>(from.size());
+// Sizes of the lists of several groups, which are known before the lists are copied: each list is a single allocation.
+struct ListSizes {
+  std::int64_t groups = 0, max_group_runs = 0, max_group_columns = 0;
+  GroupSizes sums;
+
+  void add(const GroupSizes& group) { add(1, group, group.runs, group.columns); }
+  void add(const TypeTiles& part) {
+    add(part.run_offsets.size() - 1, {part.columns, part.runs.size(), part.mixed.size() / kGroup, part.visible_pairs},
+        part.max_group_runs, part.max_group_columns);
+  }
+
+ private:
+  void add(std::int64_t more_groups, const GroupSizes& lists, std::int64_t most_runs, std::int64_t most_columns) {
+    groups += more_groups;
+    sums.columns += lists.columns;
+    sums.runs += lists.runs;
+    sums.mixed_columns += lists.mixed_columns;
+    sums.visible_pairs += lists.visible_pairs;
+    max_group_runs = std::max(max_group_runs, most_runs);
+    max_group_columns = std::max(max_group_columns, most_columns);
+  }
+};
+
+// Sets the sizes of a type and allocates its lists.
+void make_room(TypeTiles& tiles, const ListSizes& sizes) {
+  tiles.columns = sizes.sums.columns;
+  tiles.visible_pairs = sizes.sums.visible_pairs;
+  tiles.max_group_runs = sizes.max_group_runs;
+  tiles.max_group_columns = sizes.max_group_columns;
+  tiles.run_offsets = Buffer<std::int64_t>(sizes.groups + 1, Purpose::labels);
+  tiles.runs = Buffer<TileRun>(sizes.sums.runs, Purpose::labels);
+  tiles.visible = Buffer<std::uint16_t>(sizes.sums.columns, Purpose::labels);
+  tiles.label = Buffer<std::uint32_t>(tiles.relative ? sizes.sums.columns : 0, Purpose::labels);
+  tiles.mixed = Buffer<std::uint8_t>(sizes.sums.mixed_columns * kGroup, Purpose::labels);
 }
 
-// Allocates the lists for `groups` groups, `runs` runs, `mixed_columns` mixed columns and tiles.columns columns.
-void make_room(TypeTiles& tiles, std::int64_t groups, std::int64_t runs, std::int64_t mixed_columns) {
-  tiles.run_offsets = Buffer<std::int64_t>(groups + 1, Purpose::labels);
-  tiles.runs = Buffer<TileRun>(runs, Purpose::labels);
-  tiles.visible = Buffer<std::uint16_t>(tiles.columns, Purpose::labels);
-  tiles.label = Buffer<std::uint32_t>(tiles.relative ? tiles.columns : 0, Purpose::labels);
-  tiles.mixed = Buffer<std::uint8_t>(mixed_columns * kGroup, Purpose::labels);
-}
+// Appends lists of groups to those of a type that has room for them. In the lists, numbers of columns and of rows of
+// `mixed` begin at 0.
+class ListAppender {
+ public:
+  explicit ListAppender(TypeTiles& tiles) : tiles_(tiles) {}
+
+  std::int64_t runs() const { return run_; }  // so far
+
+  template <typename Lists>  // GroupTiles or TypeTiles
+  void append(const Lists& lists) {
+    for (TileRun run : lists.runs) {
+      run.column += column_;
+      tiles_.runs[run_++] = run;
+    }
+    const auto first_mixed = static_cast<std::uint32_t>(mixed_ / kGroup);
+    std::transform(lists.label.begin(), lists.label.end(), tiles_.label.data() + (tiles_.relative ? column_ : 0),
+                   [&](std::uint32_t label) { return label < kFirstMixed ? label : label + first_mixed; });
+    std::copy(lists.visible.begin(), lists.visible.end(), tiles_.visible.data() + column_);
+    std::copy(lists.mixed.begin(), lists.mixed.end(), tiles_.mixed.data() + mixed_);
+    column_ += static_cast<std::int64_t>(lists.visible.size());
+    mixed_ += static_cast<std::int64_t>(lists.mixed.size());
+  }
+
+ private:
+  TypeTiles& tiles_;
+  std::int64_t run_ = 0, column_ = 0, mixed_ = 0;
+};
 
 }  // namespace
 
 void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
-  std::int64_t runs = 0, mixed = 0;
-  // Sizes first, so that each list is a single allocation.
+  ListSizes sizes;
   for (const GroupTiles& group : groups) {
-    runs += static_cast<std::int64_t>(group.runs.size());
-    mixed += static_cast<std::int64_t>(group.mixed.size());
-    tiles.columns += static_cast<std::int64_t>(group.visible.size());
-    tiles.visible_pairs += group.visible_pairs;
-    tiles.max_group_runs = std::max(tiles.max_group_runs, static_cast<std::int64_t>(group.runs.size()));
-    tiles.max_group_columns = std::max(tiles.max_group_columns, static_cast<std::int64_t>(group.visible.size()));
+    sizes.add(
+        {std::ssize(group.visible), std::ssize(group.runs), std::ssize(group.mixed) / kGroup, group.visible_pairs});
   }
-  make_room(tiles, static_cast<std::int64_t>(groups.size()), runs, mixed / kGroup);
-  std::int64_t run = 0, column = 0, labels_used = 0, mixed_used = 0;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    tiles.run_offsets[static_cast<std::int64_t>(g)] = run;
-    // Column numbers were relative to the group.
-    for (TileRun r : groups[g].runs) {
-      r.column += column;
-      tiles.runs[run++] = r;
-    }
-    const std::uint32_t mixed_base = static_cast<std::uint32_t>(mixed_used / kGroup);
-    for (std::uint32_t label : groups[g].label) {
-      tiles.label[labels_used++] = label < kFirstMixed ? label : label + mixed_base;
-    }
-    append(tiles.visible, column, groups[g].visible);
-    append(tiles.mixed, mixed_used, groups[g].mixed);
+  make_room(tiles, sizes);
+  ListAppender appender(tiles);
+  for (std::int64_t g = 0; g < std::ssize(groups); ++g) {
+    tiles.run_offsets[g] = appender.runs();
+    appender.append(groups[static_cast<std::size_t>(g)]);
   }
-  // End of the last group.
-  tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
+  tiles.run_offsets[std::ssize(groups)] = appender.runs();
 }
 
 namespace {
 
 // Concatenates the lists of consecutive ranges of groups.
-void join(TypeTiles& tiles, std::vector<TypeTiles> stretches) {
-  std::int64_t groups = 0, runs = 0, mixed = 0;
-  for (const TypeTiles& part : stretches) {
-    groups += part.run_offsets.size() - 1;
-    runs += part.runs.size();
-    mixed += part.mixed.size() / kGroup;
-    tiles.columns += part.columns;
-    tiles.visible_pairs += part.visible_pairs;
-    tiles.max_group_runs = std::max(tiles.max_group_runs, part.max_group_runs);
-    tiles.max_group_columns = std::max(tiles.max_group_columns, part.max_group_columns);
-  }
-  make_room(tiles, groups, runs, mixed);
-  std::int64_t group = 0, run = 0, column = 0, row = 0;
-  for (TypeTiles& stretch : stretches) {
-    const TypeTiles part = std::move(stretch);  // freed before the next one is copied
-    for (std::int64_t g = 0; g + 1 < part.run_offsets.size(); ++g)
-      tiles.run_offsets[group++] = run + part.run_offsets[g];
-    for (std::int64_t r = 0; r < part.runs.size(); ++r) {
-      tiles.runs[run + r] = part.runs[r];
-      tiles.runs[run + r].column += column;
+void join(TypeTiles& tiles, std::vector<TypeTiles> ranges) {
+  ListSizes sizes;
+  for (const TypeTiles& range : ranges) sizes.add(range);
+  make_room(tiles, sizes);
+  ListAppender appender(tiles);
+  std::int64_t group = 0;
+  for (TypeTiles& range : ranges) {
+    const TypeTiles part = std::move(range);  // freed before the next one is copied
+    for (std::int64_t g = 0; g + 1 < part.run_offsets.size(); ++g) {
+      tiles.run_offsets[group++] = appender.runs() + part.run_offsets[g];
     }
-    for (std::int64_t c = 0; c < part.label.size(); ++c) {
-      const std::uint32_t label = part.label[c];
-      tiles.label[column + c] = label < kFirstMixed ? label : label + static_cast<std::uint32_t>(row);
-    }
-    std::copy_n(part.visible.data(), part.columns, tiles.visible.data() + column);
-    std::copy_n(part.mixed.data(), part.mixed.size(), tiles.mixed.data() + row * kGroup);
-    run += part.runs.size();
-    column += part.columns;
-    row += part.mixed.size() / kGroup;
+    appender.append(part);
   }
-  tiles.run_offsets[group] = run;
+  tiles.run_offsets[group] = appender.runs();
 }
 
 // How many groups from `first` on are built at a time. The number is small if groups have many columns, since until the
 // groups are joined their lists exist twice in memory, and the ledger does not count the second copy.
-std::int64_t stretch_length(const TypeTiles& tiles, const std::vector<GroupPlace>& places, std::int64_t first) {
+std::int64_t range_length(const TypeTiles& tiles, const std::vector<GroupPlace>& places, std::int64_t first) {
   constexpr std::int64_t kColumns = 1 << 20;  // 6 bytes of list each
   std::int64_t length = 0, columns = 0;
   for (std::int64_t g = first; g < std::ssize(places); ++g, ++length) {
@@ -216,7 +230,7 @@ std::int64_t stretch_length(const TypeTiles& tiles, const std::vector<GroupPlace
 
 // Allocates lists without contents; every group gets the sizes of the sample's middle group (tile_sample.h).
 void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const GroupSizes& sample, bool split_keys) {
-  std::int64_t runs = 0, mixed_columns = 0;
+  ListSizes sizes;
   for (const GroupPlace& place : places) {
     GroupSizes group = sample;
     if (sample.whole) {
@@ -225,14 +239,9 @@ void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const G
       group.runs = split_keys ? ceil_div(keys, kKeySplit) : 1;
       group.visible_pairs = place.queries * keys;
     }
-    runs += group.runs;
-    mixed_columns += group.mixed_columns;
-    tiles.columns += group.columns;
-    tiles.visible_pairs += group.visible_pairs;
-    tiles.max_group_runs = std::max(tiles.max_group_runs, group.runs);
-    tiles.max_group_columns = std::max(tiles.max_group_columns, group.columns);
+    sizes.add(group);
   }
-  make_room(tiles, static_cast<std::int64_t>(places.size()), runs, mixed_columns);
+  make_room(tiles, sizes);
 }
 
 TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool split_keys) {
@@ -265,10 +274,10 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool s
     return tiles;
   }
   // Groups are independent and concatenate keeps their order, so the result does not depend on threads.
-  std::vector<TypeTiles> stretches;
+  std::vector<TypeTiles> ranges;
   std::int64_t first = 0;
   do {
-    std::vector<GroupTiles> groups(static_cast<std::size_t>(stretch_length(tiles, places, first)));
+    std::vector<GroupTiles> groups(static_cast<std::size_t>(range_length(tiles, places, first)));
     parallel_for(std::ssize(groups), [&](std::int64_t g) {
       const GroupPlace& place = places[static_cast<std::size_t>(first + g)];
       const std::int64_t base = label_bases[static_cast<std::size_t>(place.example)];
@@ -276,11 +285,11 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool s
           build_group(gather_labels(tiles, place, own, base, relative_labels), tiles.relative, split_keys);
     });
     first += std::ssize(groups);
-    TypeTiles& stretch = stretches.emplace_back();
-    stretch.relative = tiles.relative;
-    concatenate(first == std::ssize(places) && stretches.size() == 1 ? tiles : stretch, groups);
+    TypeTiles& range = ranges.emplace_back();
+    range.relative = tiles.relative;
+    concatenate(first == std::ssize(places) && ranges.size() == 1 ? tiles : range, groups);
   } while (first < std::ssize(places));
-  if (stretches.size() > 1) join(tiles, std::move(stretches));
+  if (ranges.size() > 1) join(tiles, std::move(ranges));
   return tiles;
 }
 

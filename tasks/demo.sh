@@ -23,19 +23,6 @@ step $etc prepare --task wikihop --split dev --input demo/sample/dev.json --voca
 step $etc train --config tasks/configs/wikihop_tiny.json --data demo/train.h5 --eval-data demo/dev.h5 --output demo/run
 step $etc eval --model demo/run/best --data demo/dev.h5
 step $etc predict --model demo/run/best --data demo/dev.h5 --output demo/predictions.json
+# Pictures (SVG) of what the model attends to.
+step $etc analyze --model demo/run/best --data demo/dev.h5 --examples 200 --output demo/analysis
 step $etc predict --model demo/run/best --input demo/sample/dev.json --vocab demo/sample/vocab.txt --show 1
-
-# The loss as numbers and, if gnuplot is installed, as a plot: in the terminal and as SVG.
-{
-  echo step,loss
-  grep '"kind":"train"' demo/run/metrics.jsonl | sed -E 's/.*"loss":([^,}]*).*/\1/' >demo/losses
-  grep '"kind":"train"' demo/run/metrics.jsonl | sed -E 's/.*"step":([^,}]*).*/\1/' | paste -d, - demo/losses
-} >demo/loss.csv
-rm demo/losses
-if command -v gnuplot >/dev/null; then
-  picture="set title 'training loss'; set xlabel 'step'; set ylabel 'cross-entropy, nats'; set yrange [0:*]; set datafile separator ','; \
-    plot 'demo/loss.csv' using 1:2 every ::1 with lines notitle"
-  gnuplot -e "set terminal dumb 100 24; $picture"
-  gnuplot -e "set terminal svg size 800,400 background 'white'; set output 'demo/loss.svg'; $picture"
-  printf '\nThe same picture: demo/loss.svg; the numbers: demo/loss.csv\n'
-fi

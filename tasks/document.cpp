@@ -1,6 +1,7 @@
 #include "tasks/document.h"
 
 #include "data/text/characters.h"
+#include "etc_core/base/json.h"
 
 namespace etc {
 

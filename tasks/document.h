@@ -10,7 +10,7 @@
 
 #include "data/text/document.h"
 #include "data/text/tokenizer.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "tasks/task.h"
 
 namespace etc {

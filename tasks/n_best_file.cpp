@@ -1,5 +1,6 @@
 #include "tasks/n_best_file.h"
 
+#include "etc_core/base/json.h"
 #include "tasks/text/json_field.h"
 
 namespace etc {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/words.h"
 #include "etc_core/nn/seq2seq/config.h"
 #include "tasks/first_batch.h"
 #include "tasks/glue/glue_task.h"

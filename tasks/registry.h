@@ -10,7 +10,7 @@
 #include "tasks/line_translator.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/sample.h"
-#include "tasks/task.h"
+#include "tasks/task_kind.h"
 
 namespace etc {
 

@@ -15,8 +15,8 @@ learns nothing within the number of steps that two cores can afford. The analysi
   masses  ETCs of 4 layers with and without hidden sentences, and with soft g2l: attention mass by type, and the first
           layer's attention by distance
 
-Results: FOLDER/attention_<experiment>.csv, FOLDER/attention_means.csv, FOLDER/attention_signs.csv and, where gnuplot is
-installed, pictures. The output of `etc analyze` for each run is stored in the folder of that run.
+Results: FOLDER/attention_<experiment>.csv, FOLDER/attention_means.csv, FOLDER/attention_signs.csv and, where bench_picture is
+built, pictures. The output of `etc analyze` for each run is stored in the folder of that run.
 """
 import collections
 import csv

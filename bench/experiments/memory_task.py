@@ -6,7 +6,7 @@
 
 Generates texts whose last letter repeats their first letter, more than 40 characters earlier (`etc sample --task lm`),
 prepares them in segments of 16, and trains tasks/configs/lm_tiny.json with each memory length and seed on one thread.
-Writes memory_task.csv and, where gnuplot is installed, memory_task.svg into FOLDER: accuracy on the answers and bits
+Writes memory_task.csv and, where bench_picture is built, memory_task.svg into FOLDER: accuracy on the answers and bits
 per character of held-out texts. `bench/tables.py` makes the table of LANGUAGE_MODEL.md from
 bench/results/memory_task.csv.
 """

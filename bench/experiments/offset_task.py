@@ -4,8 +4,8 @@
     bench/experiments/offset_task.py --output FOLDER [--methods …] [--seeds 1,2,3] [--steps 1000] [--threads 1]
                                      [--keep]
 
-Runs build/cpu/offset_task (build it with `./run build cpu offset_task`) and writes offset_task.csv and, where gnuplot
-is installed, offset_task.svg into FOLDER: accuracy against training steps, one curve per seed. `bench/tables.py` makes
+Runs build/cpu/offset_task (build it with `./run build cpu offset_task`) and writes offset_task.csv and, where bench_picture
+is built, offset_task.svg into FOLDER: accuracy against training steps, one curve per seed. `bench/tables.py` makes
 the table of README.md from bench/results/offset_task.csv.
 """
 import argparse
@@ -28,7 +28,7 @@ def plot(rows, folder):
         runs.setdefault(method, {}).setdefault(seed, []).append((step, accuracy))
     curves = seed_curves({method: list(seeds.values()) for method, seeds in runs.items()})
     draw(folder / "offset_task.svg", Panel("Offset task: which position methods point to a fixed distance", "training steps",
-                                           "share of held-out sequences that are right", curves, y_range="[0:1.02]"))
+                                           "share of held-out sequences that are right", curves, from_zero=True))
 
 
 def joined(old, new):

@@ -8,8 +8,8 @@
 A dense encoder (4 layers, width 128, 4 heads) learns to predict masked whole words in texts of 128 pieces, 32 texts per
 step: 244 steps are a million tokens. The default is Pre-LN: after this number of tokens, Post-LN with 8,192 pieces
 still predicts only the most frequent piece. Data and runs are stored in FOLDER; the same command resumes an interrupted
-experiment, and a table contains all runs found there. Results: FOLDER/positions_<experiment>.csv and, where gnuplot is
-installed, a picture.
+experiment, and a table contains all runs found there. Results: FOLDER/positions_<experiment>.csv and, where bench_picture is
+built, a picture.
 
   methods  R1: masked accuracy of every method; with more than one seed, the methods are ranked by accuracy and each is
            compared with the next one
@@ -168,9 +168,9 @@ def layer(options, data):
     distance = "distance, key - query (pieces)"
     save(options.output / "positions_layer.svg",
          Panel("Norm of the table's row, Huang's method 4, first layer", distance, "norm, mean over heads",
-               variant_curves({"norm": [(d, norms[d]) for d in near_by]}), y_range="[0:*]"),
+               variant_curves({"norm": [(d, norms[d]) for d in near_by]}), from_zero=True),
          Panel("Attention by distance, Huang's method 4, first layer", distance, "mean probability, mean over heads",
-               variant_curves({"attention": [(d, attention[d]) for d in near_by if d in attention]}), y_range="[0:*]"))
+               variant_curves({"attention": [(d, attention[d]) for d in near_by if d in attention]}), from_zero=True))
 
 
 def main():

@@ -7,7 +7,7 @@ better, and whether the model identifies hidden sentences.
 
 Without --train the texts are generated (`etc sample --task pretrain`). Texts are prepared once in FOLDER/data; the runs
 are stored in FOLDER/<experiment>, and the same command resumes an interrupted experiment. Results:
-FOLDER/pretraining_<experiment>.csv and, where gnuplot is installed, a picture of the losses.
+FOLDER/pretraining_<experiment>.csv and, where bench_picture is built, a picture of the losses.
 
   ladder   36 layers of width 64: the largest learning rate at which the loss (mean of the last ten steps) falls below
            ln V - 1
@@ -127,7 +127,7 @@ def write_table(path, header, rows):
 def plot(folder, name, title, curves, axes=None):
     """curves: model or (model, variant) -> list of points, by default (step, loss); axes: titles of "x" and "y" """
     axes = axes or {"x": "training steps", "y": "training loss (nats)"}
-    save(folder / f"{name}.svg", Panel(title, axes["x"], axes["y"], variant_curves(curves), y_range="[0:*]"))
+    save(folder / f"{name}.svg", Panel(title, axes["x"], axes["y"], variant_curves(curves), from_zero=True))
 
 
 def ladder(options, data):

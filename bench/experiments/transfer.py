@@ -8,7 +8,7 @@ seeds.
 DATA/mlm, DATA/glue and DATA/squad contain the original files. A vocabulary and a dense encoder (4 layers, width 128,
 Pre-LN) are trained once, in FOLDER/pretrained, on the valid and test texts of WikiText-2 and on speeches. The same
 command resumes an interrupted experiment. Results: FOLDER/transfer_stsb.csv, FOLDER/transfer_squad.csv; a picture where
-gnuplot is installed.
+bench_picture is built.
 
   stsb    --epochs passes over the 5,749 training pairs, Pearson and Spearman on the 1,500 dev pairs, for each of
           --rates
@@ -119,7 +119,7 @@ def stsb(lab):
 def plot(folder, curves):
     save(folder / "transfer_stsb.svg",
          Panel("STS-B: correlation on dev, mean of the seeds", "training steps", "Pearson correlation",
-               variant_curves(curves), y_range="[0:*]"))
+               variant_curves(curves), from_zero=True))
 
 
 def first_name(context, question):

@@ -9,7 +9,7 @@ and the effect of beam size, length penalty and checkpoint averaging.
 Without --source the sentence pairs are generated (`etc sample --task translation`) and the pieces are words; with it, a
 BPE vocabulary with N merges is learned on the training text. Texts may be gzip files. Runs are stored in
 FOLDER/<experiment>, and the same command resumes an interrupted experiment. Results:
-FOLDER/translation_<experiment>.csv, rewritten after every row, and, where gnuplot is installed,
+FOLDER/translation_<experiment>.csv, rewritten after every row, and, where bench_picture is built,
 FOLDER/translation_<experiment>.svg.
 
   depth    18 + 18 layers of width 64, 300 updates of about 1,024 target pieces: Post-LN, Pre-LN, ADMIN, ADMIN with

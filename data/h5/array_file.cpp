@@ -11,7 +11,7 @@
 #include "data/probe.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 
 namespace etc::data {
 

@@ -3,10 +3,13 @@
 #include <libdeflate.h>
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
+
+#include "data/h5/padded_deflate.h"
 
 namespace etc::data::h5 {
 
@@ -34,8 +37,9 @@ struct Tools {
 
   std::unique_ptr<libdeflate_compressor, Free> deflate;
   std::unique_ptr<libdeflate_decompressor, Free> inflate;
+  std::optional<PaddedDeflate> padded;
   std::vector<std::byte> planes, packed;
-  std::map<std::size_t, std::vector<std::byte>> packed_zeros;  // by the chunk's bytes
+  std::vector<std::byte> unpacked;  // planes hold the elements of these packed bytes; empty: those of none
 };
 
 Tools& tools() {
@@ -69,6 +73,23 @@ std::uint32_t folded(std::uint32_t sum) {
   return (sum & 0xFFFF) + (sum >> 16);
 }
 
+// Writes the planes' zlib stream to tools.packed.
+void deflate_padded(Tools& tools, std::size_t filled, std::size_t room) {
+  if (!tools.padded) tools.padded.emplace(kDeflateLevel);
+  constexpr std::byte kHeader[]{std::byte{0x78}, std::byte{0x5E}};  // as libdeflate at this level
+  tools.packed.assign(std::begin(kHeader), std::end(kHeader));
+  tools.padded->append(tools.planes, filled, room, tools.packed);
+  const std::uint32_t sum = libdeflate_adler32(1, tools.planes.data(), tools.planes.size());
+  for (int shift = 24; shift >= 0; shift -= 8) tools.packed.push_back(static_cast<std::byte>(sum >> shift));
+}
+
+// False unless the zlib stream is valid and as long as the planes.
+bool inflate(Tools& tools, std::span<const std::byte> stream, std::span<std::byte> planes) {
+  // Without an output pointer for the length, libdeflate accepts only data of exactly this length.
+  return libdeflate_zlib_decompress(&tools.decompressor(), stream.data(), stream.size(), planes.data(), planes.size(),
+                                    nullptr) == LIBDEFLATE_SUCCESS;
+}
+
 }  // namespace
 
 std::uint32_t fletcher32(std::span<const std::byte> bytes) {
@@ -94,26 +115,26 @@ std::size_t largest_packed(std::size_t chunk_bytes) {
 std::span<const std::byte> pack_chunk(std::span<const std::byte> elements, int element_size,
                                       std::size_t chunk_elements) {
   Tools& mine = tools();
-  const std::size_t chunk_bytes = chunk_elements * static_cast<std::size_t>(element_size);
-  // All-zero columns are common: empty tables have offsets, and features that a split lacks are 0.
-  const bool zero = std::all_of(elements.begin(), elements.end(), [](std::byte b) { return b == std::byte{0}; });
-  if (zero) {
-    const auto known = mine.packed_zeros.find(chunk_bytes);
-    if (known != mine.packed_zeros.end()) return known->second;
-  }
+  const auto size = static_cast<std::size_t>(element_size), chunk_bytes = chunk_elements * size;
+  mine.unpacked.clear();
   mine.planes.resize(chunk_bytes);
   if (element_size == 1) shuffle<1>(elements, mine.planes);
   if (element_size == 2) shuffle<2>(elements, mine.planes);
   if (element_size == 4) shuffle<4>(elements, mine.planes);
   if (element_size == 8) shuffle<8>(elements, mine.planes);
-  mine.packed.resize(largest_packed(chunk_bytes));
-  const std::size_t bytes = libdeflate_zlib_compress(&mine.compressor(), mine.planes.data(), chunk_bytes,
-                                                     mine.packed.data(), mine.packed.size());
-  const std::uint32_t sum = fletcher32({mine.packed.data(), bytes});
-  for (std::size_t b = 0; b < kChecksumBytes; ++b) mine.packed[bytes + b] = static_cast<std::byte>(sum >> (8 * b));
-  const std::span<const std::byte> result(mine.packed.data(), bytes + kChecksumBytes);
-  if (zero) mine.packed_zeros[chunk_bytes].assign(result.begin(), result.end());
-  return result;
+  const auto nonzero = std::find_if(elements.rbegin(), elements.rend(), [](std::byte b) { return b != std::byte{0}; });
+  const auto bytes = static_cast<std::size_t>(elements.rend() - nonzero);
+  const std::size_t filled = (bytes + size - 1) / size;
+  if (PaddedDeflate::suits(filled, chunk_elements)) {
+    deflate_padded(mine, filled, chunk_elements);
+  } else {
+    mine.packed.resize(libdeflate_zlib_compress_bound(nullptr, chunk_bytes));
+    mine.packed.resize(libdeflate_zlib_compress(&mine.compressor(), mine.planes.data(), chunk_bytes, mine.packed.data(),
+                                                mine.packed.size()));
+  }
+  const std::uint32_t sum = fletcher32(mine.packed);
+  for (std::size_t b = 0; b < kChecksumBytes; ++b) mine.packed.push_back(static_cast<std::byte>(sum >> (8 * b)));
+  return mine.packed;
 }
 
 bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> elements, int element_size,
@@ -127,18 +148,18 @@ bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> elemen
   if (sum != fletcher32(packed.first(bytes))) return false;
   Tools& mine = tools();
   const std::size_t chunk_bytes = chunk_elements * static_cast<std::size_t>(element_size);
-  const bool in_place = element_size == 1 && elements.size() == chunk_bytes;
-  if (!in_place) mine.planes.resize(chunk_bytes);
-  std::byte* planes = in_place ? elements.data() : mine.planes.data();
-  // Without an output pointer for the length, libdeflate accepts only data of exactly this length.
-  if (libdeflate_zlib_decompress(&mine.decompressor(), packed.data(), bytes, planes, chunk_bytes, nullptr) !=
-      LIBDEFLATE_SUCCESS) {
-    return false;
+  if (element_size == 1 && elements.size() == chunk_bytes) return inflate(mine, packed.first(bytes), elements);
+  // Aligned features have one column of offsets, and empty tables have equal ones, which are read one after the other.
+  if (mine.planes.size() != chunk_bytes || !std::ranges::equal(packed, mine.unpacked)) {
+    mine.unpacked.clear();
+    mine.planes.resize(chunk_bytes);
+    if (!inflate(mine, packed.first(bytes), mine.planes)) return false;
+    mine.unpacked.assign(packed.begin(), packed.end());
   }
-  if (element_size == 1 && !in_place) unshuffle<1>(planes, chunk_elements, elements);
-  if (element_size == 2) unshuffle<2>(planes, chunk_elements, elements);
-  if (element_size == 4) unshuffle<4>(planes, chunk_elements, elements);
-  if (element_size == 8) unshuffle<8>(planes, chunk_elements, elements);
+  if (element_size == 1) unshuffle<1>(mine.planes.data(), chunk_elements, elements);
+  if (element_size == 2) unshuffle<2>(mine.planes.data(), chunk_elements, elements);
+  if (element_size == 4) unshuffle<4>(mine.planes.data(), chunk_elements, elements);
+  if (element_size == 8) unshuffle<8>(mine.planes.data(), chunk_elements, elements);
   return true;
 }
 

@@ -11,7 +11,7 @@
 
 namespace etc::data::h5 {
 
-// The compression level, recorded in the file and passed to libdeflate.
+// The compression level, recorded in the file and passed to the compressors.
 inline constexpr unsigned kDeflateLevel = 4;
 
 // The bytes, after the three filters, of a chunk of chunk_elements elements of element_size bytes: the given elements,

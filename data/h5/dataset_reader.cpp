@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/h5/block_cache.h"
 #include "data/h5/info.h"
 #include "data/h5/library.h"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/h5/column.h"
 #include "data/h5/info.h"
 #include "data/h5/library.h"

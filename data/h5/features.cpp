@@ -7,6 +7,7 @@
 
 #include "data/h5/table.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 
 namespace etc::data {
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "data/dataset_info.h"
 #include "data/h5/attributes.h"
 #include "data/h5/library.h"
 #include "etc_core/base/error.h"

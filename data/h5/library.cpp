@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/words.h"
 
 namespace etc::data::h5 {
 

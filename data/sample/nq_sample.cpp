@@ -8,6 +8,7 @@
 #include "data/sample/word_source.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 
 namespace etc::data {
 

@@ -15,7 +15,7 @@
 #include <filesystem>
 
 #include "data/sample/before_record.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::data {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "data/sample/before_record.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::data {
 

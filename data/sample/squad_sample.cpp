@@ -5,6 +5,7 @@
 
 #include "data/sample/story.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 
 namespace etc::data {
 

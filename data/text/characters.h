@@ -6,18 +6,20 @@
 #include <cstdint>
 #include <string_view>
 
+#include "etc_core/base/utf8.h"
+
 namespace etc::data {
 
 // Number of characters of a valid UTF-8 text: counts the bytes that are not continuation bytes. Cost: one pass.
 inline std::int64_t character_count(std::string_view utf8) {
-  return std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  return std::count_if(utf8.begin(), utf8.end(), [](char c) { return !continues_character(c); });
 }
 
 // The byte where character `index` begins; the text's size if the text has fewer characters. index >= 0.
 inline std::size_t byte_of_character(std::string_view utf8, std::int64_t index) {
   std::size_t at = 0;
   for (; at < utf8.size(); ++at) {
-    if ((static_cast<unsigned char>(utf8[at]) & 0xC0) != 0x80 && index-- == 0) break;
+    if (!continues_character(utf8[at]) && index-- == 0) break;
   }
   return at;
 }

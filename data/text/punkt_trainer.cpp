@@ -9,6 +9,7 @@
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/utf8.h"
 
 namespace etc::data {
 
@@ -184,7 +185,7 @@ class PunktTrainer {
     // Like NLTK, the second count is of the type without its last character, although the period has been removed
     // already.
     std::string shorter = type;
-    while (!shorter.empty() && (static_cast<unsigned char>(shorter.back()) & 0xC0) == 0x80) shorter.pop_back();
+    while (!shorter.empty() && continues_character(shorter.back())) shorter.pop_back();
     if (!shorter.empty()) shorter.pop_back();
     if (tables_.abbreviations.contains(type) || count_of(type) + count_of(shorter) >= kRareBelow) return false;
     if (std::string_view(",:;").find(now.word[0]) != std::string_view::npos) return true;

@@ -14,6 +14,7 @@
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/utf8.h"
 
 namespace etc::data {
 
@@ -50,7 +51,7 @@ std::string byte_fallback() {
 bool ends_in_digit_comma(std::string_view piece) {
   if (piece.size() < 2 || piece.back() != ',') return false;
   std::size_t at = piece.size() - 2;  // first byte of the character before the comma
-  while (at > 0 && (static_cast<unsigned char>(piece[at]) & 0xC0) == 0x80) --at;
+  while (at > 0 && continues_character(piece[at])) --at;
   return is_digit(next_code_point(piece, at));
 }
 

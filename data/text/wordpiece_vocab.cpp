@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "data/text/characters.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 
@@ -27,11 +28,6 @@ std::uint64_t hash_of(std::string_view key, std::uint64_t seed) {
 
 std::uint32_t check_bits(std::uint64_t hash, std::uint32_t place) {
   return (static_cast<std::uint32_t>(hash) & ~1u) | place;
-}
-
-std::size_t count_characters(std::string_view utf8) {
-  return static_cast<std::size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -93,7 +89,8 @@ std::int32_t WordPieceVocab::find(std::string_view piece) const {
 }
 
 bool WordPieceVocab::append_ids(std::string_view word, std::vector<std::int32_t>& ids) const {
-  if (word.size() > kLongestWord && (word.size() > kLongestWordBytes || count_characters(word) > kLongestWord)) {
+  if (word.size() > kLongestWord &&
+      (word.size() > kLongestWordBytes || std::cmp_greater(character_count(word), kLongestWord))) {
     ids.push_back(unknown_);
     return false;
   }

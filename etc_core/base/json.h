@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "etc_core/base/json_fwd.h"
 
@@ -27,19 +26,5 @@ std::string json_text(const Json& json);
 // Without blanks or newlines. Bytes that are not UTF-8 become U+FFFD here and in json_text.
 std::string json_line(const Json& json);
 std::string json_line(const OrderedJson& json);
-
-// The candidate nearest to `word` by edit distance, or empty when none is near (more than a third of
-// the letters off, at least two).
-std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
-
-// "a", "a or b", "a, b or c"
-std::string alternatives(const std::vector<std::string>& words);
-
-// The text itself if it has at most `bytes` bytes; else its longest prefix of whole UTF-8 characters within `bytes`
-// bytes, and "…".
-std::string shortened(std::string_view text, std::size_t bytes);
-
-// " (did you mean X?)" or "".
-std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace etc

@@ -10,6 +10,7 @@
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/base/version.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/parameters.h"

@@ -8,6 +8,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"  // suggestion
 #include "etc_core/base/log.h"
+#include "etc_core/base/words.h"
 #include "etc_core/ops/fastest_compute.h"
 #include "etc_core/ops/register.h"
 #include "sparse/register_cpu.h"

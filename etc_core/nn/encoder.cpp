@@ -7,6 +7,7 @@
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
+#include "etc_core/base/words.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/seq2seq/config.h"

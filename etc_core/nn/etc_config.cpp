@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 
 namespace etc {
 

@@ -5,9 +5,9 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
-#include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
+#include "etc_core/base/words.h"
 
 namespace etc {
 

@@ -2,6 +2,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"  // suggestion
+#include "etc_core/base/words.h"
 
 namespace etc::ops {
 

@@ -7,12 +7,6 @@
 
 namespace etc {
 
-GradientSet take_gradients(ParameterSet& parameters) {
-  GradientSet gradients;
-  for (const auto& parameter : parameters.all()) gradients.push_back(std::exchange(parameter->grad, Tensor()));
-  return gradients;
-}
-
 void put_gradients(ParameterSet& parameters, GradientSet gradients) {
   if (gradients.size() != parameters.all().size()) {
     fail("gradients", "expected the gradients of {} parameters, got {}", parameters.all().size(), gradients.size());

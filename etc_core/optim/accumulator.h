@@ -19,8 +19,7 @@ namespace etc {
 // One gradient per parameter, in the order of the ParameterSet; undefined: none.
 using GradientSet = std::vector<Tensor>;
 
-// take_gradients() moves the gradients out of the parameters, which then have none; put_gradients() moves them back.
-GradientSet take_gradients(ParameterSet& parameters);
+// Gives the parameters these gradients.
 void put_gradients(ParameterSet& parameters, GradientSet gradients);
 
 class GradientAccumulator {

@@ -11,6 +11,7 @@
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/base/sums.h"
+#include "etc_core/base/words.h"
 #include "etc_core/comm/gather_values.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/update.h"
@@ -68,10 +69,10 @@ std::vector<Value> of_all_blocks(std::span<const ParamRef> parameters, std::vect
   std::vector<Value> all(by_rank.size());
   auto next = by_rank.begin();
   for (int rank = 0; rank < division->processes.size(); ++rank) {
-    for (const NumberRange& stretch : division->shards.of(rank)) {
-      if (parameters[stretch.parameter].g == nullptr) continue;
-      const auto count = static_cast<std::ptrdiff_t>(blocks_in(stretch.count));
-      const std::size_t place = first_of[stretch.parameter] + blocks_in(stretch.first);
+    for (const NumberRange& part : division->shards.of(rank)) {
+      if (parameters[part.parameter].g == nullptr) continue;
+      const auto count = static_cast<std::ptrdiff_t>(blocks_in(part.count));
+      const std::size_t place = first_of[part.parameter] + blocks_in(part.first);
       std::copy_n(next, count, all.begin() + static_cast<std::ptrdiff_t>(place));
       next += count;
     }

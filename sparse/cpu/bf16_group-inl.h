@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "sparse/cpu/bf16_fill-inl.h"
-#include "sparse/cpu/bf16_weave.h"
+#include "sparse/cpu/bf16_interleave.h"
 #include "sparse/cpu/bf16_weights-inl.h"
 #include "sparse/cpu/dropout-inl.h"
 #include "sparse/cpu/logits-inl.h"
@@ -93,8 +93,8 @@ struct Bf16Step {
   float* logits;           // [keys, kGroup]; one column before and one tile after may be overwritten
   std::uint16_t* w_pairs;  // [kBf16Keys/2, kGroup, 2]
   // Products of the steps before and after, to be issued during this step's softmax.
-  WovenOperands operands = {};
-  WovenProducts products = {};
+  InterleavedOperands operands = {};
+  InterleavedProducts products = {};
 };
 
 // The pairs of a step's weights, padded with zero weights: `lead` keys before the step, and after it up to the
@@ -115,7 +115,7 @@ struct StepPairs {
 
 // Calls body(j) for every second key, and issues a part of the products before every fourth.
 template <typename Body>
-HWY_INLINE void for_parts(std::int64_t keys, WovenProducts& products, const Body& body) {
+HWY_INLINE void for_parts(std::int64_t keys, InterleavedProducts& products, const Body& body) {
   for (std::int64_t part = 0; part < keys; part += 4) {
     products.issue();
     const std::int64_t end = std::min(part + 4, keys);
@@ -125,7 +125,7 @@ HWY_INLINE void for_parts(std::int64_t keys, WovenProducts& products, const Body
 
 // Weights of a step from its logits [keys, kGroup]. Half pairs at the ends are completed with a masked column, so there
 // must be room for one column before and one after the logits.
-HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, WovenProducts& products,
+HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, InterleavedProducts& products,
                                   RunningSoftmax& softmax) {
   const FloatTag d;
   std::int64_t keys = step.keys;
@@ -333,12 +333,12 @@ HWY_INLINE void add_values_of(const HeadContext& head, const StepPairs& pairs, c
 
 // Prepares the products that are issued during the softmax of `now`: weights and values of the step before, keys of the
 // step after.
-HWY_INLINE void weave_products(const HeadContext& head, const StepPairs& weights, const KeyBlock& values,
-                               const Bf16Step& after, const GroupScratch& scratch, Bf16Step& now) {
+HWY_INLINE void interleave_products(const HeadContext& head, const StepPairs& weights, const KeyBlock& values,
+                                    const Bf16Step& after, const GroupScratch& scratch, Bf16Step& now) {
   const Bf16Panel &keys = after.block.panel->bf16(), &of_values = values.panel->bf16();
   now.operands = {scratch.bf16.q_pairs, keys.k_rows + after.block.row * head.bf16_stride, after.logits, weights.pairs,
                   of_values.column(of_values.v_columns, values.row - weights.lead)};
-  now.products = WovenProducts(now.operands);
+  now.products = InterleavedProducts(now.operands);
 }
 
 // The sums and the softmax of a group. Prefetches the rows `ahead`, distributed evenly over the steps.
@@ -353,7 +353,7 @@ HWY_INLINE void forward_steps(const HeadContext& head, const TypeScores* scores,
   Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.w_pairs[0]},
                        {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.w_pairs[1]}};
   Bf16Step *now = &steps[0], *other = &steps[1];
-  const bool weaves = head.bf16->weaves && head.stride == kWovenSize;
+  const bool interleaves = head.bf16->interleaves && head.stride == kInterleavedSize;
   bool more = walk.next(now->block), first = true;
   // The vector work of a group prefetches scores from its second step on.
   if (more) scores_ahead(scores[now->block.set], now->block).prefetch(now->block.keys);
@@ -366,19 +366,19 @@ HWY_INLINE void forward_steps(const HeadContext& head, const TypeScores* scores,
     const KeyBlock values = other->block;
     more = walk.next(other->block);
     const TypeScores& later = scores[other->block.set];
-    const bool woven = weaves && !first && more && later.mode != ScoreMode::read;
+    const bool interleaved = interleaves && !first && more && later.mode != ScoreMode::read;
     now->products = {};
-    if (woven) {
+    if (interleaved) {
       require_of(head, *other, scratch);
-      weave_products(head, weights, values, *other, scratch, *now);
+      interleave_products(head, weights, values, *other, scratch, *now);
     } else {
       if (!first) add_values_of(head, weights, values, own);
       if (more) begin_dots_of(head, *other, later, scratch);
     }
     weigh_step(head, *now, seen.first_query, scores[now->block.set], scratch, softmax);
     now->products.finish();
-    if (woven) join_dots_of(*other, later, scratch);
-    if (more && !woven) end_dots_of(head, *other, later, scratch);
+    if (interleaved) join_dots_of(*other, later, scratch);
+    if (more && !interleaved) end_dots_of(head, *other, later, scratch);
     std::swap(now, other);
     first = false;
   }

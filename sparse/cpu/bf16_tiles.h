@@ -26,8 +26,8 @@ struct Bf16Tiles {
 
   // Whether the processor has AVX-512's conversions to bf16.
   bool converts;
-  // Whether the products are AMX instructions, which may be issued between vector instructions (bf16_weave.h).
-  bool weaves;
+  // Whether the products are AMX instructions, which may be issued between vector instructions (bf16_interleave.h).
+  bool interleaves;
 
   // Called before and after the products of one thread's task.
   void (*begin)();

@@ -14,7 +14,7 @@
 namespace etc::sparse {
 
 inline constexpr std::int64_t kStatisticsKeys = 64;  // of a key block
-inline constexpr std::int64_t kStretch = 512;        // queries of a task
+inline constexpr std::int64_t kQueryBlock = 512;     // queries of a task
 
 // Inputs for the loops. Values are not used, but panels copy them, so they are set to the keys.
 inline AttentionInputs without_values(AttentionInputs in) {
@@ -48,7 +48,7 @@ struct StatisticsCall {
         slot(given),
         list(own.heads) {
     for (std::int64_t b = 0; b < tiles(0).examples(); ++b) {
-      list.add(ceil_div(rows_of(tiles(0).query_offsets, b).count, kStretch), slot.size);
+      list.add(ceil_div(rows_of(tiles(0).query_offsets, b).count, kQueryBlock), slot.size);
     }
     for (int t = 0; t < kKeySets; ++t) carries = carries || args.scores[static_cast<std::size_t>(t)].running != nullptr;
   }
@@ -88,7 +88,7 @@ inline KeyRange StatisticsCall::keys_of(int t, std::int64_t b, std::int64_t firs
   return range;
 }
 
-// Tasks are ordered by example, then stretch, then head, as in forward.
+// Tasks are ordered by example, then block, then head, as in forward.
 inline Task StatisticsCall::task(std::int64_t number, std::int64_t head_shift) const {
   const std::int64_t b = list.example_of(number), head = number % own.heads, index = number / own.heads;
   const RowRange queries = rows_of(tiles(0).query_offsets, b);
@@ -96,8 +96,8 @@ inline Task StatisticsCall::task(std::int64_t number, std::int64_t head_shift) c
   task.example = b;
   task.head = (head + head_shift) % own.heads;
   task.query_row = queries.first;
-  task.first_query = index * kStretch;
-  task.end_query = std::min(queries.count, task.first_query + kStretch);
+  task.first_query = index * kQueryBlock;
+  task.end_query = std::min(queries.count, task.first_query + kQueryBlock);
   task.first_group = tiles(0).group_offsets[static_cast<std::size_t>(b)];
   for (int t = 0; t < kKeySets; ++t) task.keys[t] = keys_of(t, b, task.first_query, task.end_query);
   task.key_ranges = kKeySets;
@@ -109,9 +109,9 @@ inline TaskSizes StatisticsCall::sizes() const {
   TaskSizes sizes;
   for (std::int64_t b = 0; b < tiles(0).examples(); ++b) {
     const std::int64_t queries = rows_of(tiles(0).query_offsets, b).count;
-    for (std::int64_t first = 0; first < queries; first += kStretch) {
+    for (std::int64_t first = 0; first < queries; first += kQueryBlock) {
       for (int t = 0; t < kKeySets; ++t) {
-        const KeyRange range = keys_of(t, b, first, std::min(queries, first + kStretch));
+        const KeyRange range = keys_of(t, b, first, std::min(queries, first + kQueryBlock));
         sizes.panel_keys[t] = std::max(sizes.panel_keys[t], range.end - range.begin);
       }
     }

@@ -7,7 +7,6 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
-#include "sparse/labels/masks.h"
 #include "sparse/labels/relative_ids.h"
 
 namespace etc::sparse {
@@ -18,6 +17,23 @@ using Ids = std::span<const std::int32_t>;
 
 std::vector<std::int32_t> copied(Ids ids) {
   return {ids.begin(), ids.end()};
+}
+
+// out[i] = 1 where values[i] == value, else 0: the basic operation of every mask. Masks compare segment ids for equality,
+// so padding sees padding and no row is ever all zero. (__restrict: bytes may alias anything, and the compiler vectorises
+// loops over them only if aliasing is excluded.)
+void write_equal(const std::int32_t* __restrict values, std::int64_t count, std::int32_t value,
+                 std::uint8_t* __restrict out) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(values[i] == value);
+}
+
+// Columns [first, last) of row `query` of a window that exist in a sequence of n tokens.
+struct WindowColumns {
+  std::int64_t first, last;
+};
+constexpr WindowColumns window_columns(std::int64_t query, std::int64_t n, std::int64_t radius) {
+  const std::int64_t first = radius - query, last = radius + n - query, W = 2 * radius + 1;
+  return {first > 0 ? first : 0, last < W ? last : W};
 }
 
 struct NamedIds {
@@ -43,8 +59,7 @@ std::vector<std::int32_t> real_tokens(const std::vector<std::int32_t>& example_i
   return real;
 }
 
-// The rows of one example's four types as (mask, id), one byte each. Labels and side inputs are both built from them.
-// (__restrict: bytes may alias anything, and the compiler vectorises loops over them only if aliasing is excluded.)
+// The rows of one example's four types as (mask, id), one byte each.
 class PairRows {
  public:
   PairRows(const AttentionStructure& example, const LabelOptions& options)
@@ -56,9 +71,8 @@ class PairRows {
         W_(2 * options.local_radius + 1),
         local_ids_(static_cast<std::size_t>(W_)),
         global_ids_(static_cast<std::size_t>(G_ > 0 ? 2 * G_ - 1 : 0)) {
-    write_distance_ids(-options.local_radius, W_, k_, Direction::counts, local_ids_.data());
-    write_distance_ids(1 - G_, static_cast<std::int64_t>(global_ids_.size()), k_, Direction::counts,
-                       global_ids_.data());
+    write_distance_ids(-options.local_radius, W_, k_, local_ids_.data());
+    write_distance_ids(1 - G_, static_cast<std::int64_t>(global_ids_.size()), k_, global_ids_.data());
   }
 
   bool relative() const { return k_ > 0; }
@@ -211,6 +225,13 @@ void fill_task(const Task& task, AttentionLabels& labels) {
 
 }  // namespace
 
+std::vector<std::int32_t> example_ids_from_breakpoints(Ids breakpoints) {
+  std::vector<std::int32_t> ids(breakpoints.size());
+  std::int32_t id = 0;
+  for (std::size_t i = breakpoints.size(); i-- > 0;) ids[i] = id += breakpoints[i];
+  return ids;
+}
+
 AttentionStructure structure_from_example_ids(Ids long_example_ids, Ids global_example_ids, Ids sentence_ids) {
   check_lengths("L", {{"long_example_ids", long_example_ids}, {"sentence_ids", sentence_ids}});
   AttentionStructure example;
@@ -218,12 +239,6 @@ AttentionStructure structure_from_example_ids(Ids long_example_ids, Ids global_e
   example.global_segments = example.global_sides = copied(global_example_ids);
   example.sentence_ids = copied(sentence_ids);
   return example;
-}
-
-AttentionStructure structure_from_breakpoints(Ids long_breakpoints, Ids global_breakpoints, Ids sentence_ids) {
-  check_lengths("L", {{"long_breakpoints", long_breakpoints}, {"sentence_ids", sentence_ids}});
-  return structure_from_example_ids(example_ids_from_breakpoints(long_breakpoints),
-                                    example_ids_from_breakpoints(global_breakpoints), sentence_ids);
 }
 
 FixedBlocks fixed_block_structure(Ids input_mask, std::int64_t tokens_per_block, std::int32_t global_token_id) {
@@ -298,28 +313,6 @@ AttentionLabels build_labels(std::span<const AttentionStructure> examples, const
   parallel_for(static_cast<std::int64_t>(tasks.size()),
                [&](std::int64_t number) { fill_task(tasks[static_cast<std::size_t>(number)], labels); });
   return labels;
-}
-
-SideInputs build_side_inputs(const AttentionStructure& example, const LabelOptions& options) {
-  check_options(options);
-  check_structure(example);
-  const PairRows rows(example, options);
-  SideInputs out;
-  using RowFunction = void (PairRows::*)(std::int64_t, std::uint8_t*, std::uint8_t*) const;
-  const auto widen = [&](RowFunction row_function, std::int64_t queries, std::int64_t keys,
-                         std::vector<std::int32_t>& masks, std::vector<std::int32_t>& ids) {
-    std::vector<std::uint8_t> mask(static_cast<std::size_t>(keys)), id(static_cast<std::size_t>(keys));
-    for (std::int64_t query = 0; query < queries; ++query) {
-      (rows.*row_function)(query, mask.data(), id.data());
-      masks.insert(masks.end(), mask.begin(), mask.end());
-      if (rows.relative()) ids.insert(ids.end(), id.begin(), id.end());
-    }
-  };
-  widen(&PairRows::l2l, rows.L(), rows.W(), out.l2l_mask, out.l2l_ids);
-  widen(&PairRows::l2g, rows.L(), rows.G(), out.l2g_mask, out.l2g_ids);
-  widen(&PairRows::g2g, rows.G(), rows.G(), out.g2g_mask, out.g2g_ids);
-  widen(&PairRows::g2l, rows.G(), rows.L(), out.g2l_mask, out.g2l_ids);
-  return out;
 }
 
 }  // namespace etc::sparse

@@ -34,16 +34,14 @@ struct AttentionStructure {
 
 // ---- Input builders. All throw Error when arrays of one side differ in length. ----
 
+// Example ids counted from the end (etc-core 8.1): breakpoints, a 1 at the last token of each packed example or paragraph,
+// 0 1 0 0 1 0 give 2 2 1 1 1 0; what follows the last breakpoint is padding and has id 0.
+std::vector<std::int32_t> example_ids_from_breakpoints(std::span<const std::int32_t> breakpoints);
+
 // Generic builder (etc-core 8.1): tokens of equal example ids see each other. Only equality of ids matters.
 //   long_example_ids, sentence_ids [L]; global_example_ids [G]
 AttentionStructure structure_from_example_ids(std::span<const std::int32_t> long_example_ids,
                                               std::span<const std::int32_t> global_example_ids,
-                                              std::span<const std::int32_t> sentence_ids);
-
-// The same from breakpoints, a 1 at the last token of each packed example. long_breakpoints [L] and global_breakpoints
-// [G] must have the same number of ones (not checked, as in the reference); tokens after the last one are padding.
-AttentionStructure structure_from_breakpoints(std::span<const std::int32_t> long_breakpoints,
-                                              std::span<const std::int32_t> global_breakpoints,
                                               std::span<const std::int32_t> sentence_ids);
 
 // Fixed blocks (etc-core 8.2): one global token for every tokens_per_block (>= 1) long tokens, G = ceil(L/block); a
@@ -87,16 +85,5 @@ struct LabelOptions {
 // Rules: lengths of 0 are fine; throws Error when radius < 1, k < 0 or k > kMaxRelativeDistance; equal labels for any
 //   thread count and any batch neighbours. Cost: one pass over the labels, T*W + sum(2*L*G + G*G) bytes.
 AttentionLabels build_labels(std::span<const AttentionStructure> examples, const LabelOptions& options);
-
-// The eight tensors of the reference for one example: masks 0/1, and ids also at masked pairs. For comparison with the
-// reference and for analysis; the engine itself uses labels only. Ids are empty when k = 0. The rows are those of
-// build_labels, with mask and id kept separate.
-struct SideInputs {
-  std::vector<std::int32_t> l2l_mask, l2l_ids;  // [L, W]
-  std::vector<std::int32_t> l2g_mask, l2g_ids;  // [L, G]
-  std::vector<std::int32_t> g2g_mask, g2g_ids;  // [G, G]
-  std::vector<std::int32_t> g2l_mask, g2l_ids;  // [G, L]
-};
-SideInputs build_side_inputs(const AttentionStructure& example, const LabelOptions& options);
 
 }  // namespace etc::sparse

@@ -8,7 +8,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/random.h"
-#include "sparse/patterns/stretches.h"
+#include "sparse/patterns/key_ranges.h"
 #include "sparse/tile_builder.h"
 
 namespace etc::sparse {
@@ -61,18 +61,18 @@ std::vector<std::int64_t> key_blocks(const BigBirdPattern& pattern, const BigBir
   return blocks;
 }
 
-// Merges adjacent blocks into stretches and truncates them at the example's end.
-std::vector<KeyStretch> stretches_of(const std::vector<std::int64_t>& blocks, std::int64_t size, std::int64_t tokens) {
-  std::vector<KeyStretch> stretches;
+// Merges adjacent blocks into ranges and truncates them at the example's end.
+std::vector<KeyInterval> ranges_of(const std::vector<std::int64_t>& blocks, std::int64_t size, std::int64_t tokens) {
+  std::vector<KeyInterval> ranges;
   for (const std::int64_t block : blocks) {
     const std::int64_t begin = block * size, end = std::min(begin + size, tokens);
-    if (!stretches.empty() && stretches.back().end == begin) {
-      stretches.back().end = end;
+    if (!ranges.empty() && ranges.back().end == begin) {
+      ranges.back().end = end;
     } else {
-      stretches.push_back({begin, end});
+      ranges.push_back({begin, end});
     }
   }
-  return stretches;
+  return ranges;
 }
 
 // Logs one line only, however many batches have short examples.
@@ -125,26 +125,26 @@ AttentionTiles build_bigbird_tiles(const BigBirdPattern& pattern, const BigBirdB
     }
     first_rows.push_back(first_rows.back() + blocks);
   }
-  std::vector<std::vector<KeyStretch>> rows;  // [heads, query blocks of all examples]
+  std::vector<std::vector<KeyInterval>> rows;  // [heads, query blocks of all examples]
   for (std::int64_t head = 0; head < pattern.heads; ++head) {
     for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
       const std::int64_t blocks = first_rows[b + 1] - first_rows[b];
       for (std::int64_t row = 0; row < blocks; ++row) {
-        rows.push_back(stretches_of(key_blocks(pattern, batch, {blocks, row, head, batch.layer}), pattern.block_size,
-                                    offsets[b + 1] - offsets[b]));
+        rows.push_back(ranges_of(key_blocks(pattern, batch, {blocks, row, head, batch.layer}), pattern.block_size,
+                                 offsets[b + 1] - offsets[b]));
       }
     }
   }
-  const auto of_row = [&](const PatternQuery& query, std::vector<KeyStretch>& seen) {
+  const auto of_row = [&](const PatternQuery& query, std::vector<KeyInterval>& seen) {
     const std::int64_t row = query.head * first_rows.back() + first_rows[static_cast<std::size_t>(query.example)] +
                              query.query / pattern.block_size;
     seen = rows[static_cast<std::size_t>(row)];
   };
-  const auto none = [](const PatternQuery&, std::vector<KeyStretch>&) {};
+  const auto none = [](const PatternQuery&, std::vector<KeyInterval>&) {};
   const std::vector<std::int64_t> no_keys(offsets.size(), 0);
   return {&op,
-          {build_stretches({op.types[0], offsets, offsets, pattern.heads, of_row}),
-           build_stretches({op.types[1], offsets, no_keys, 1, none})},
+          {build_key_ranges({op.types[0], offsets, offsets, pattern.heads, of_row}),
+           build_key_ranges({op.types[1], offsets, no_keys, 1, none})},
           {}};
 }
 

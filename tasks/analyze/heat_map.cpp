@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/plot/axis.h"
+#include "tasks/plot/svg.h"
+
 namespace etc::analyze {
 
 namespace {
+
+using plot::Anchor, plot::Axis, plot::Svg, plot::width_of;
 
 constexpr double kMapTop = 40, kMapLeft = 70, kMapBottom = 50, kScale = 120;
 constexpr double kLongest = 640;  // maximum side length
@@ -62,14 +67,14 @@ std::string drawn(const HeatMap& map) {
   const auto first = static_cast<double>(map.first_column);
   const Axis x{first, first + std::max(1.0, columns - 1), kMapLeft + cell_x / 2, kMapLeft + width - cell_x / 2};
   for (const double tick : x.ticks(10, 1)) {
-    svg.line({x.at(tick), bottom}, {x.at(tick), bottom + 4}, "#333333");
-    svg.text(x.at(tick), bottom + 16, fmt::format("{:.6g}", tick), Anchor::middle);
+    svg.line({x.at(tick), bottom}, {x.at(tick), bottom + 4}, {"#333333"});
+    svg.text(x.at(tick), bottom + 16, plot::tick_text(tick), Anchor::middle);
   }
   const double low = map.rows_fall ? kMapTop + row_height / 2 : bottom - row_height / 2;
   const double high = map.rows_fall ? bottom - row_height / 2 : kMapTop + row_height / 2;
   const Axis y{0, std::max(1.0, rows - 1), low, high};
   for (const double tick : y.ticks(8, 1)) {
-    if (tick <= rows - 1) svg.text(kMapLeft - 6, y.at(tick) + 4, fmt::format("{:.6g}", tick), Anchor::end);
+    if (tick <= rows - 1) svg.text(kMapLeft - 6, y.at(tick) + 4, plot::tick_text(tick), Anchor::end);
   }
   svg.text(kMapLeft + width / 2, bottom + 38, map.x_label, Anchor::middle);
   svg.vertical_text(22, kMapTop + height / 2, map.y_label);

@@ -5,8 +5,6 @@
 #include <functional>
 #include <string>
 
-#include "tasks/analyze/svg.h"
-
 namespace etc::analyze {
 
 struct HeatMap {

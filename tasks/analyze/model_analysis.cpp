@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/dataset_info.h"
 #include "data/loader/order.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"

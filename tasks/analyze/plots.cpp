@@ -8,13 +8,14 @@
 
 #include "etc_core/base/files.h"
 #include "tasks/analyze/files.h"
-#include "tasks/analyze/svg.h"
 #include "tasks/analyze/violins.h"
+#include "tasks/plot/line_plot.h"
 
 namespace etc::analyze {
 
 namespace {
 
+using plot::LinePlot, plot::Series;
 using OfCell = double (*)(const Distribution& cell);
 
 // A value for each layer, the mean over heads.

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/error.h"
 
 namespace etc::analyze {

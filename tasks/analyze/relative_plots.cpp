@@ -7,6 +7,7 @@
 #include "etc_core/base/files.h"
 #include "tasks/analyze/heat_map.h"
 #include "tasks/analyze/plots.h"
+#include "tasks/plot/line_plot.h"
 
 namespace etc::analyze {
 
@@ -34,7 +35,7 @@ std::string picture_of_rows(const RelativeTableValues& table, std::int64_t first
 }
 
 std::string picture_of_sizes(const RelativeTableValues& table, std::int64_t first, std::int64_t last) {
-  LinePlot plot;
+  plot::LinePlot plot;
   const double nearness = table.nearness();
   plot.title = fmt::format("First layer: {} of {} by distance", table.vectors ? "norms" : "values", table.name);
   if (!std::isnan(nearness)) plot.title += fmt::format(" (at 0: {:.3g} times the median far away)", nearness);
@@ -42,7 +43,7 @@ std::string picture_of_sizes(const RelativeTableValues& table, std::int64_t firs
   plot.y_label = table.vectors ? "L2 norm of the row" : "value";
   plot.from_zero = table.vectors;
   for (std::int64_t head = 0; head < table.heads; ++head) {
-    Series series{table.heads > 1 ? fmt::format("head {}", head) : "all heads", {}};
+    plot::Series series{table.heads > 1 ? fmt::format("head {}", head) : "all heads", {}};
     for (std::int64_t d = first; d <= last; ++d) {
       series.points.emplace_back(static_cast<double>(d), table.size_of(table.row(d), head));
     }

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/plot/axis.h"
+
 namespace etc::analyze {
+
+using plot::Anchor, plot::Axis, plot::Points, plot::Svg, plot::width_of;
 
 namespace {
 
@@ -31,12 +35,12 @@ void draw_violin(Svg& svg, const ViolinGrid& grid, const Distribution& cell, dou
   }
   if (density.size() > 1) svg.polygon(outline, colour);
   // Quartiles as a bar, the median as a line across.
-  svg.line({centre, height(cell.quantile(0.25))}, {centre, height(cell.quantile(0.75))}, "#222222", 3);
+  svg.line({centre, height(cell.quantile(0.25))}, {centre, height(cell.quantile(0.75))}, {"#222222", 3});
   const double median = height(cell.quantile(0.5));
   // White, except on a violin that is lower than the line itself, which the line would hide.
   const bool tall = height(density.front().first) - height(density.back().first) > 6;
-  svg.line({centre - 9, median}, {centre + 9, median}, tall ? "#ffffff" : colour, 2);
-  svg.line({centre - 9, median + 1}, {centre + 9, median + 1}, "#222222", 0.5);
+  svg.line({centre - 9, median}, {centre + 9, median}, {tall ? "#ffffff" : colour, 2});
+  svg.line({centre - 9, median + 1}, {centre + 9, median + 1}, {"#222222", 0.5});
 }
 
 std::string title_of(const ViolinGrid& grid) {
@@ -61,11 +65,11 @@ void draw_grid(Svg& svg, const ViolinGrid& grid, double left) {
     const Axis y{0, grid.upper, top + kPlot, top};
     const double end = left + kColumn * static_cast<double>(grid.columns);
     for (const double tick : y.ticks(3)) {
-      svg.line({left, y.at(tick)}, {end, y.at(tick)}, "#e3e3e3");
+      svg.line({left, y.at(tick)}, {end, y.at(tick)}, {"#e3e3e3"});
       svg.text(left - 5, y.at(tick) + 4, fmt::format("{:.3g}", tick), Anchor::end, 9);
     }
-    svg.line({left, y.from}, {end, y.from}, "#333333");
-    svg.line({left, y.from}, {left, y.to}, "#333333");
+    svg.line({left, y.from}, {end, y.from}, {"#333333"});
+    svg.line({left, y.from}, {left, y.to}, {"#333333"});
     svg.vertical_text(left - 46, top + kPlot / 2, fmt::format("layer {}", grid.first_row + row));
     svg.vertical_text(left - 32, top + kPlot / 2, grid.axis);
     for (std::int64_t column = 0; column < grid.columns; ++column) {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "tasks/analyze/distribution.h"
-#include "tasks/analyze/svg.h"
+#include "tasks/plot/svg.h"
 
 namespace etc::analyze {
 
 // Gaussian kernel density estimate of a distribution's bins with bandwidth 1.06 sigma n^(-1/5), at evenly spaced points from
 // its least to its largest value: (value, density). One point if all values are equal; none without values.
-Points density_of(const Distribution& cell);
+plot::Points density_of(const Distribution& cell);
 
 // One grid of violins, coloured by the median: red above `high`, blue below `low`, yellow between.
 struct ViolinGrid {

@@ -30,6 +30,7 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/refused_options.h"
 #include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/train/model_folder.h"
@@ -226,16 +227,15 @@ void log_expected_memory(const Opened& opened) {
 
 // Options that have no effect in the chosen mode (page or numbers) are errors.
 void refuse_others(const Command& command, bool page) {
-  const std::vector<std::string> of_page = {"--layers", "--top", "--part", "--input", "--vocab"};
-  const std::vector<std::string> of_numbers = {"--examples", "--seed",      "--groups",       "--base",     "--reach",
-                                               "--exact",    "--all-heads", "--jsd-distance", "--gradients"};
+  if (page) {
+    return refuse_given(command, kWhere, "--document: a page shows one example",
+                        {"--examples", "--seed", "--groups", "--base", "--reach", "--exact", "--all-heads",
+                         "--jsd-distance", "--gradients"});
+  }
   for (const std::string& name : command.given()) {
-    const std::vector<std::string>& others = page ? of_numbers : of_page;
-    if (std::find(others.begin(), others.end(), name) == others.end()) continue;
-    if (page) fail_usage(kWhere, "{} is no option of --document: a page shows one example", name);
     if (name == "--input" || name == "--part")
       fail_usage(kWhere, "{} needs --document: the numbers are those of prepared --data", name);
-    fail_usage(kWhere, "{} needs --document", name);
+    if (name == "--layers" || name == "--top" || name == "--vocab") fail_usage(kWhere, "{} needs --document", name);
   }
 }
 

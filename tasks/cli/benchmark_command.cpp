@@ -17,6 +17,7 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/cli/sweep_files.h"
 #include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/train/stop_signal.h"
@@ -176,7 +177,8 @@ void run_benchmark(const Command& command, const BenchmarkOptions& options) {
   }
   write_standard_output(sweep_table(rows));
   if (options.output.empty()) return;
-  print("\n{}/{}\n", options.output, write_sweep(sweep, rows, options.output));
+  write_sweep(sweep, rows, options.output);
+  write_standard_output(fmt::format("\n{}/{}\n", options.output, fmt::join(kSweepFiles, ", ")));
 }
 
 }  // namespace
@@ -217,7 +219,7 @@ void add_benchmark_command(Program& program) {
     command.option("--repeats", options->repeats, "timed calls per point; the median is shown")
         .at_least(1)
         .show_default();
-    command.option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
+    command.option("--output", options->output, "folder for benchmark.csv and two pictures: time.svg and memory.svg");
     command.flag("--overwrite", options->overwrite, "replace files there that are no earlier benchmark's");
     command.flag("--forecast", options->forecast, "only print the expected memory and time");
     add_memory_option(command, options->memory_limit,

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 #include "tasks/output.h"
 
 namespace etc::cli {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "etc_core/base/fields.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "tasks/cli/command.h"
 #include "tasks/train/config_keys.h"
 

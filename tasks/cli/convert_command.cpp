@@ -26,6 +26,7 @@
 #include "tasks/cli/convert_vocabulary.h"
 #include "tasks/cli/convert_watch.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/refused_options.h"
 #include "tasks/cli/threads_option.h"
 #include "tasks/output.h"
 #include "tasks/train/model_folder.h"
@@ -249,11 +250,10 @@ void convert_as_dense(const ConvertOptions& options) {
 }
 
 // Options that have no effect in this kind of conversion are errors.
-void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& known) {
-  for (const std::string& name : command.given()) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    fail_usage("etc convert", "{} is no option of {}", name, kind);
-  }
+void refuse_all_but(const Command& command, const std::string& kind, const std::vector<std::string>& known) {
+  std::vector<std::string> others = command.given();
+  std::erase_if(others, [&](const std::string& name) { return std::count(known.begin(), known.end(), name) > 0; });
+  refuse_given(command, "etc convert", kind, others);
 }
 
 // Refuses a run's folder or checkpoints: they are needed to resume the run.
@@ -293,12 +293,12 @@ void convert_from(const Command& command, const ConvertOptions& options) {
     }
     knows({"--source-config", "--source-vocab"});
     if (bert) knows({"--residual-attention"});
-    refuse_others(command, "--from " + options.from + " --as dense", known);
+    refuse_all_but(command, "--from " + options.from + " --as dense", known);
     convert_as_dense(options);
   } else if (options.from == "tf") {
     std::erase(known, "--as");
     knows({"--config", "--vocab", "--with-optimizer-slots", "--allow-missing", "--seed"});
-    refuse_others(command, "--from tf", known);
+    refuse_all_but(command, "--from tf", known);
     if (is_given(command, "--seed") && !options.allow_missing) {
       fail_usage("etc convert", "--seed: expected --allow-missing beside it: nothing else is initialised");
     }
@@ -309,7 +309,7 @@ void convert_from(const Command& command, const ConvertOptions& options) {
   } else {
     knows({"--config", "--source-config", "--vocab", "--source-vocab", "--exact", "--position-mean", "--relative-init",
            "--seed", "--allow-partial-vocabulary", "--residual-attention"});
-    refuse_others(command, "--from " + options.from, known);
+    refuse_all_but(command, "--from " + options.from, known);
     convert_bert(options);
   }
 }
@@ -333,14 +333,14 @@ void run_convert(const Command& command, const ConvertOptions& options) {
   // As in other commands, a run stands for its best checkpoint.
   const fs::path model = options.to.empty() ? fs::path() : model_folder(options.input);
   if (!options.average.empty()) {
-    refuse_others(command, "--average", {"--average", "--output", "--overwrite", "--threads"});
+    refuse_all_but(command, "--average", {"--average", "--output", "--overwrite", "--threads"});
     if (!options.input.empty()) {
       fail_usage("etc convert", "{}: expected nothing beside the models of --average", options.input.string());
     }
     Watch watch;
     print("output: {}\n", average_models(options.average, options.output, watch.writing(0)));
   } else if (!options.to.empty()) {
-    refuse_others(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
+    refuse_all_but(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
     Watch watch;
     print("output: {}\n", convert_to(options, model, watch.writing(0)));
   } else {

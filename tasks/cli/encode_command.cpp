@@ -22,6 +22,7 @@
 #include "tasks/cli/encode_text.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/refused_options.h"
 #include "tasks/prepare/bytes.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/model_folder.h"
@@ -240,22 +241,16 @@ void refuse_name_of_texts(const std::string& output) {
   }
 }
 
-// Options that have no effect for this kind of input are errors.
-void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& others) {
-  for (const std::string& name : command.given()) {
-    if (std::find(others.begin(), others.end(), name) != others.end())
-      fail_usage("etc encode", "{} is no option of {}", name, kind);
-  }
-}
-
 void run_encode(const Command& command, const EncodeOptions& options) {
   const bool of_text = !options.text.inputs.empty();
   if (!options.inputs.empty() + !options.data.empty() + of_text != 1)
     fail_usage("etc encode", "expected either --inputs or --data, or --text");
   if (of_text && options.all_layers) fail_usage("etc encode", "--all-layers goes with --inputs or --data");
-  if (!of_text)
-    refuse_others(command, "--data or --inputs", {"--states", "--max-long-tokens", "--vocab", "--splitter"});
-  if (options.data.empty()) refuse_others(command, "--text or --inputs", {"--allow-incomplete"});
+  if (!of_text) {
+    refuse_given(command, "etc encode", "--data or --inputs",
+                 {"--states", "--max-long-tokens", "--vocab", "--splitter"});
+  }
+  if (options.data.empty()) refuse_given(command, "etc encode", "--text or --inputs", {"--allow-incomplete"});
   if (!of_text && options.output == "-") fail_usage("etc encode", "--output: expected a file, - goes with --text");
   check_paths(options);
   if (!of_text) refuse_name_of_texts(options.output);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "data/dataset_info.h"
 #include "data/loader/loader.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/progress.h"

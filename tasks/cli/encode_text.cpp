@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/loader/order.h"
 #include "data/readers/json_record.h"
 #include "data/readers/record_slicer.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/words.h"
 #include "tasks/train/config_keys.h"
 
 namespace etc::cli {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"

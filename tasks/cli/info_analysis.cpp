@@ -5,6 +5,7 @@
 #include "data/h5/array_file.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
+#include "etc_core/base/grouped.h"
 #include "etc_core/base/json.h"
 #include "tasks/cli/info_results.h"
 #include "tasks/cli/info_text.h"

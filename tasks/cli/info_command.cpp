@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/h5/array_file.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/grouped.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/checkpoint/convert/tensor_source.h"

@@ -5,6 +5,8 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/grouped.h"
+#include "etc_core/base/json.h"
 #include "tasks/cli/info_text.h"
 
 namespace etc::cli {

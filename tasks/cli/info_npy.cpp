@@ -1,5 +1,6 @@
 // etc info on NumPy arrays.
 #include "data/readers/npy_header.h"
+#include "etc_core/base/grouped.h"
 #include "etc_core/base/shape.h"
 #include "tasks/cli/info_results.h"
 #include "tasks/cli/info_text.h"

@@ -4,6 +4,9 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/grouped.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 #include "tasks/output.h"
 #include "tasks/train/tensorboard.h"
 
@@ -21,14 +24,6 @@ std::string example_text(const Json& json) {
 
 void print_entry(const std::string& key, const std::string& value) {
   print("{:<34} {}\n", key, value);
-}
-
-std::string grouped(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
 }
 
 void describe_json(const std::filesystem::path& path, const Json& json) {

@@ -1,18 +1,15 @@
 // `etc info` for text files and logs: metrics, reports, predictions, tables, TensorBoard events.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::cli {
 
 // One line of a description: the key, then the value in its own column.
 void print_entry(const std::string& key, const std::string& value);
-
-std::string grouped(std::int64_t number);  // 1234567 as 1,234,567
 
 // The beginning of a JSON value on one line.
 std::string example_text(const Json& json);

@@ -1,22 +1,12 @@
 #include "tasks/cli/length_sweep.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <map>
-#include <set>
-#include <string_view>
 
 #include "etc_core/base/byte_size.h"
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/median.h"
@@ -29,10 +19,8 @@ namespace etc::cli {
 
 namespace {
 
-constexpr double kMegabyte = 1e6;
-constexpr std::int64_t kWarmUp = 512;                                         // long tokens
-constexpr std::int64_t kShortestSlice = 64;                                   // long tokens
-constexpr std::string_view kFirstColumns = "kind,long_tokens,global_tokens";  // common to all CSV files of a benchmark
+constexpr std::int64_t kWarmUp = 512;        // long tokens
+constexpr std::int64_t kShortestSlice = 64;  // long tokens
 
 struct Forecast {
   ProcessMemory memory;
@@ -183,37 +171,15 @@ void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progr
   row.tokens_per_second = static_cast<double>(row.length) / row.seconds.wall;
 }
 
-bool measured(const SweepRow& row) {
-  return row.seconds.wall > 0;
-}
-
-double megabytes(std::int64_t bytes) {
-  return static_cast<double>(bytes) / kMegabyte;
-}
-
-// Bytes by purpose, as split in the table.
-const std::array<std::int64_t, kPurposeCount>& split_of(const SweepRow& row) {
-  return (measured(row) ? row.memory : row.forecast).buffers.at_peak;
-}
-
-std::int64_t program_of(const SweepRow& row) {
-  return (measured(row) ? row.memory : row.forecast).beside;
-}
-
 std::vector<int> used_purposes(const std::vector<SweepRow>& rows) {
   std::vector<int> used;
   for (int p = 0; p < kPurposeCount; ++p) {
-    if (std::any_of(rows.begin(), rows.end(), [p](const SweepRow& row) { return split_of(row)[p] > 0; })) {
+    if (std::any_of(rows.begin(), rows.end(),
+                    [p](const SweepRow& row) { return row.split().buffers.at_peak[p] > 0; })) {
       used.push_back(p);
     }
   }
   return used;
-}
-
-// The kind of a line in the plot: "sum", "sum bf16".
-std::string row_kind(const SweepRow& row) {
-  if (row.compute == ComputeType::fp32) return row.residual;
-  return row.residual + " " + compute_type_name(row.compute);
 }
 
 // A note on the effect of the memory limit on a row.
@@ -222,81 +188,6 @@ std::string limit_note(const SweepRow& row) {
     return row.longest > 0 ? fmt::format("  does not fit; L = {} does", row.longest) : "  does not fit at any length";
   }
   return row.period > 0 ? fmt::format("  checkpointing period {}", row.period) : "";
-}
-
-struct Picture {
-  const char* file;
-  const char* title;
-  const char* axis;
-  int column;  // of the CSV
-};
-constexpr Picture kPictures[] = {{kSweepFiles[2], "Time", "seconds by the clock, median", 4},
-                                 {kSweepFiles[3], "Memory", "peak memory, MB", 7}};
-
-constexpr const char* kPictureStyle =
-    "set datafile separator ','\nset terminal svg size 900,500 background 'white'\nset xlabel 'long tokens L'\n"
-    "set key outside right top\nset border 31\nset logscale x 2\nset logscale y\nset mytics 10\n"
-    "set grid xtics ytics mytics linecolor rgb '#909090', linecolor rgb '#d8d8d8'\n";
-
-// A colour for each kind of residual scores (distinguishable with colour-vision deficiency), a dash pattern for each
-// number type.
-std::string line_style(const SweepRow& row) {
-  const char* const colour = row.residual == "off" ? "#000000" : row.residual == "sum" ? "#0072B2" : "#D55E00";
-  const char* const dash = row.compute == ComputeType::fp32   ? "solid"
-                           : row.compute == ComputeType::bf16 ? "(9,5)"
-                                                              : "(2,4)";
-  return fmt::format("linewidth 3 linecolor rgb '{}' dashtype {}", colour, dash);
-}
-
-// A description of the measurement: "one training step, 12 layers, H 768, cpu, 2 threads".
-std::string measured_text(const SweepOptions& options) {
-  const char* const call = options.mode == CallMode::train ? "one training step" : "one call of inference";
-  std::string text =
-      fmt::format("{}, {} layers, H {}", call, options.model->num_hidden_layers, options.model->hidden_size);
-  if (options.device != Device::cpu) return text + ", " + device_name(options.device);
-  return text + fmt::format(", {} {}", thread_count(), thread_count() == 1 ? "thread" : "threads");
-}
-
-// gnuplot commands for one plot from the CSV: a line per kind of residual scores and number type.
-std::string plot_text(const SweepOptions& options, const std::vector<SweepRow>& rows, const Picture& picture) {
-  std::string script =
-      fmt::format("set title '{} of {}'\nset ylabel '{}'\nplot ", picture.title, measured_text(options), picture.axis);
-  std::set<std::string> drawn;
-  for (const SweepRow& row : rows) {
-    const std::string kind = row_kind(row);
-    if (!drawn.insert(kind).second) continue;
-    script +=
-        fmt::format("{}'{}' using 2:(strcol(1) eq '{}' ? ${} : NaN) with linespoints {} title 'residual scores {}'",
-                    drawn.size() == 1 ? "" : ", ", kSweepFiles[0], kind, picture.column, line_style(row), kind);
-  }
-  return script + "\n";
-}
-
-// Both plots, for users who want to redraw them.
-std::string gnuplot_script(const SweepOptions& options, const std::vector<SweepRow>& rows) {
-  std::string script = kPictureStyle;
-  for (const Picture& picture : kPictures) {
-    script += fmt::format("set output '{}'\n", picture.file) + plot_text(options, rows, picture);
-  }
-  return script;
-}
-
-// The output of gnuplot, taken from its standard output, so that a plot is written like every other file. The folder
-// and the commands are passed in the environment, so that no character of them is interpreted by the shell.
-std::string draw(const std::string& commands, const std::filesystem::path& folder) {
-  ::setenv("ETC_BENCHMARK_FOLDER", folder.c_str(), 1);
-  ::setenv("ETC_BENCHMARK_PLOT", commands.c_str(), 1);
-  std::FILE* pipe = ::popen("cd \"$ETC_BENCHMARK_FOLDER\" && printf %s \"$ETC_BENCHMARK_PLOT\" | gnuplot", "r");
-  if (pipe == nullptr) fail("benchmark", "cannot start gnuplot: {}", std::strerror(errno));
-  std::string picture;
-  char block[65536];
-  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, pipe)) > 0;) picture.append(block, got);
-  const int status = ::pclose(pipe);
-  if (status != 0 || picture.find("</svg>") == std::string::npos) {
-    fail("benchmark", "gnuplot drew no whole picture: expected exit code 0, got {}",
-         WIFEXITED(status) ? WEXITSTATUS(status) : status);
-  }
-  return picture;
 }
 
 }  // namespace
@@ -336,7 +227,7 @@ void measure_lengths(const SweepOptions& options, std::vector<SweepRow>& rows) {
 
 std::string sweep_table(const std::vector<SweepRow>& rows) {
   const std::vector<int> purposes = used_purposes(rows);
-  const bool timed = std::any_of(rows.begin(), rows.end(), measured);
+  const bool timed = std::any_of(rows.begin(), rows.end(), [](const SweepRow& row) { return row.measured(); });
   std::string text = fmt::format("{:>8} {:>7} {:>7} {:>6}", "residual", "compute", "L", "G");
   if (timed) text += fmt::format(" {:>10} {:>10} {:>10} {:>9}", "seconds", "CPU s", "tokens/s", "peak MB");
   text += fmt::format(" {:>11} {:>10} {:>10}", "forecast MB", "forecast s", "CPU s");
@@ -345,7 +236,7 @@ std::string sweep_table(const std::vector<SweepRow>& rows) {
   for (const SweepRow& row : rows) {
     text +=
         fmt::format("{:>8} {:>7} {:>7} {:>6}", row.residual, compute_type_name(row.compute), row.length, row.globals);
-    if (timed && !measured(row)) {
+    if (timed && !row.measured()) {
       text += fmt::format(" {:>10} {:>10} {:>10} {:>9}", "-", "-", "-", "-");
     } else if (timed) {
       text += fmt::format(" {:>10.4f} {:>10.4f} {:>10.0f} {:>9.1f}", row.seconds.wall, row.seconds.processor,
@@ -353,57 +244,10 @@ std::string sweep_table(const std::vector<SweepRow>& rows) {
     }
     text += fmt::format(" {:>11.1f} {:>10.4f} {:>10.4f}", megabytes(row.forecast.peak()), row.forecast_seconds.wall,
                         row.forecast_seconds.processor);
-    for (const int p : purposes) text += fmt::format(" {:>11.1f}", megabytes(split_of(row)[p]));
-    text += fmt::format(" {:>11.1f}{}\n", megabytes(program_of(row)), limit_note(row));
+    for (const int p : purposes) text += fmt::format(" {:>11.1f}", megabytes(row.split().buffers.at_peak[p]));
+    text += fmt::format(" {:>11.1f}{}\n", megabytes(row.split().beside), limit_note(row));
   }
   return text;
-}
-
-std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  std::string text = std::string(kFirstColumns) +
-                     ",seconds,cpu_seconds,tokens_per_second,peak_mb,forecast_mb,forecast_seconds,forecast_cpu_seconds";
-  for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{}_mb", purpose_name(static_cast<Purpose>(p)));
-  text += ",program_mb\n";
-  for (const SweepRow& row : rows) {
-    if (!measured(row)) continue;  // did not fit
-    text +=
-        fmt::format("{},{},{},{:.6f},{:.6f},{:.1f},{:.3f},{:.3f},{:.6f},{:.6f}", row_kind(row), row.length, row.globals,
-                    row.seconds.wall, row.seconds.processor, row.tokens_per_second, megabytes(row.memory.peak()),
-                    megabytes(row.forecast.peak()), row.forecast_seconds.wall, row.forecast_seconds.processor);
-    for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{:.3f}", megabytes(split_of(row)[p]));
-    text += fmt::format(",{:.3f}\n", megabytes(program_of(row)));
-  }
-  return text;
-}
-
-void require_no_others(const std::filesystem::path& folder) {
-  const std::filesystem::path csv = folder / kSweepFiles[0];
-  if (std::filesystem::is_regular_file(csv)) {
-    std::ifstream file(csv);
-    std::string first_line;
-    std::getline(file, first_line);
-    if (first_line.starts_with(kFirstColumns)) return;
-  }
-  for (const char* name : kSweepFiles) {
-    if (!std::filesystem::is_regular_file(folder / name)) continue;
-    fail_usage("etc benchmark",
-               "{} exists and no benchmark wrote it: expected another folder (--overwrite replaces it)",
-               (folder / name).string());
-  }
-}
-
-std::string write_sweep(const SweepOptions& options, const std::vector<SweepRow>& rows,
-                        const std::filesystem::path& folder) {
-  write_file_atomically(folder / kSweepFiles[0], sweep_csv(rows));
-  write_file_atomically(folder / kSweepFiles[1], gnuplot_script(options, rows));
-  if (std::none_of(rows.begin(), rows.end(), measured)) return kSweepFiles[0];
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) {
-    return fmt::format("{} (install gnuplot and run: gnuplot {})", kSweepFiles[0], kSweepFiles[1]);
-  }
-  for (const Picture& picture : kPictures) {
-    write_file_atomically(folder / picture.file, draw(kPictureStyle + plot_text(options, rows, picture), folder));
-  }
-  return fmt::format("{}, {}, {}", kSweepFiles[0], kPictures[0].file, kPictures[1].file);
 }
 
 }  // namespace etc::cli

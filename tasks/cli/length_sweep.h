@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -42,7 +41,15 @@ struct SweepRow {
   Seconds seconds;               // median of the repeats; 0: not measured
   double tokens_per_second = 0;  // long tokens
   ProcessMemory memory;          // measured peak
+
+  bool measured() const { return seconds.wall > 0; }
+  // The memory whose split by purpose is shown: the measured one, or the forecast if nothing was measured.
+  const ProcessMemory& split() const { return measured() ? memory : forecast; }
 };
+
+inline double megabytes(std::int64_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
 
 // The model with residual scores "off", "sum" or "mean"; not validated.
 ModelConfig model_with_scores(ModelConfig model, const std::string& residual);
@@ -55,20 +62,6 @@ std::vector<SweepRow> forecast_lengths(const SweepOptions& options);
 // Adds measurements to the rows that fit.
 void measure_lengths(const SweepOptions& options, std::vector<SweepRow>& rows);
 
-// The split by purpose is the measured one, or the forecast if nothing was measured.
 std::string sweep_table(const std::vector<SweepRow>& rows);
-std::string sweep_csv(const std::vector<SweepRow>& rows);
-
-// The files written by write_sweep().
-inline constexpr const char* kSweepFiles[] = {"benchmark.csv", "benchmark.gnuplot", "time.svg", "memory.svg"};
-
-// Throws UsageError when the folder holds files with these names but no benchmark.csv of an earlier benchmark.
-void require_no_others(const std::filesystem::path& folder);
-
-// Writes benchmark.csv and benchmark.gnuplot into the folder and, if gnuplot is installed, time.svg and memory.svg,
-// whose titles name the measured settings. Returns a message about them. Throws Error when a file cannot be written or
-// gnuplot fails.
-std::string write_sweep(const SweepOptions& options, const std::vector<SweepRow>& rows,
-                        const std::filesystem::path& folder);
 
 }  // namespace etc::cli

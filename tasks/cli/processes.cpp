@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/crc32c.h"
 #include "etc_core/base/error.h"

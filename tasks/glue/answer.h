@@ -1,6 +1,7 @@
 // The answer to one row of a GLUE data set.
 #pragma once
 
+#include "etc_core/base/json.h"
 #include "tasks/glue/data_sets.h"
 #include "tasks/task.h"
 

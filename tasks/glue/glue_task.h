@@ -1,7 +1,7 @@
 // The GLUE task, for the list of tasks; a key selects the data set.
 #pragma once
 
-#include "tasks/task.h"
+#include "tasks/task_kind.h"
 
 namespace etc::glue {
 

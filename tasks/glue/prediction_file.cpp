@@ -8,6 +8,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/pickle/zip_writer.h"
 #include "tasks/glue/metrics.h"
 #include "tasks/glue/row.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "tasks/glue/data_sets.h"
 
 namespace etc::glue {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/glue/head.h"
 #include "tasks/host_logits.h"

@@ -5,6 +5,8 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 #include "tasks/text/json_field.h"
 
 namespace etc::glue {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "etc_core/base/json.h"
 #include "tasks/hotpotqa/decode.h"
 #include "tasks/task.h"
 

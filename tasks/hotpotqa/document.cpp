@@ -2,6 +2,7 @@
 
 #include "data/text/characters.h"
 #include "data/text/icu_sentences.h"
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/text/offset_text.h"
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tasks/text/answer_text.h"
 
 namespace etc::hotpotqa {

@@ -1,6 +1,7 @@
 #include "tasks/hotpotqa/prediction_file.h"
 
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "tasks/text/raw_records.h"
 
 namespace etc::hotpotqa {

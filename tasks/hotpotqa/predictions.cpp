@@ -1,5 +1,6 @@
 #include "tasks/hotpotqa/predictions.h"
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/host_logits.h"
 #include "tasks/hotpotqa/head.h"

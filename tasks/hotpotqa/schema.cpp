@@ -1,5 +1,6 @@
 #include "tasks/hotpotqa/schema.h"
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/multihop_schema.h"
 
 namespace etc::hotpotqa {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "etc_core/base/compute_type.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "tasks/task.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/model.h"

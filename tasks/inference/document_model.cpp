@@ -3,6 +3,7 @@
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 #include "tasks/registry.h"
 
 namespace etc {

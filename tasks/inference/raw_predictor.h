@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "etc_core/base/json.h"
 #include "etc_core/comm/communicator.h"
 #include "tasks/inference/answer.h"
 #include "tasks/prepare/file_pass.h"

@@ -2,6 +2,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 #include "tasks/registry.h"
 #include "tasks/train/kept_files.h"
 

@@ -12,6 +12,7 @@
 #include "data/text/tokenizer.h"
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/not_copied.h"
 #include "tasks/inference/answer.h"
 #include "tasks/prepare/preparation.h"

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/words.h"
 #include "etc_core/checkpoint/convert/dense/foreign_encoder.h"
 #include "etc_core/checkpoint/convert/memory_source.h"
 #include "etc_core/checkpoint/model_files.h"

@@ -7,6 +7,7 @@
 #include "data/text/character_vocab.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/lm/schema.h"
 #include "tasks/lm/text_run.h"

@@ -1,6 +1,7 @@
 #include "tasks/nq/answer.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/nq/head.h"
 #include "tasks/nq/top_logits.h"

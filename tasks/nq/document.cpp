@@ -1,6 +1,7 @@
 #include "tasks/nq/document.h"
 
 #include "data/text/unicode.h"
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 
 namespace etc::nq {

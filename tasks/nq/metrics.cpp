@@ -4,6 +4,7 @@
 #include <array>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 
 namespace etc::nq {
 

@@ -6,6 +6,7 @@
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/text/raw_records.h"
 

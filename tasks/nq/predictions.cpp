@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/feed/features.h"
 #include "tasks/nq/head.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/host_logits.h"
 #include "tasks/openkp/feed.h"

@@ -1,6 +1,7 @@
 // The answer to one OpenKP page: its key phrases.
 #pragma once
 
+#include "etc_core/base/json.h"
 #include "tasks/openkp/decode.h"
 #include "tasks/openkp/scoring.h"
 #include "tasks/task.h"

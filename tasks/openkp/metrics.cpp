@@ -5,6 +5,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 
 namespace etc::openkp {
 

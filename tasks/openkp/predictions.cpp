@@ -1,5 +1,6 @@
 #include "tasks/openkp/predictions.h"
 
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/feed/features.h"
 #include "tasks/host_logits.h"

@@ -1,5 +1,7 @@
 #include "tasks/openkp/schema.h"
 
+#include "etc_core/base/json.h"
+
 namespace etc::openkp {
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include "data/text/punkt_trainer.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/prepare/inputs.h"
 #include "tasks/prepare/text_progress.h"

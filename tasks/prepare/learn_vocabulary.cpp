@@ -3,6 +3,7 @@
 #include "data/text/wordpiece_trainer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/prepare/inputs.h"
 #include "tasks/prepare/text_progress.h"

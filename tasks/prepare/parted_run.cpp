@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 

@@ -6,6 +6,7 @@
 
 #include "data/text/sha256.h"
 #include "etc_core/base/crc32c.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/version.h"
 

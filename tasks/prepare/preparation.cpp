@@ -1,6 +1,8 @@
 #include "tasks/prepare/preparation.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 
 namespace etc::prepare {
 

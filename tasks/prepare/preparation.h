@@ -19,7 +19,7 @@
 #include "data/readers/byte_stream.h"
 #include "data/readers/record_reader.h"
 #include "etc_core/base/fields.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::prepare {
 

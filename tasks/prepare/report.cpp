@@ -1,6 +1,7 @@
 #include "tasks/prepare/report.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 
 namespace etc::prepare {

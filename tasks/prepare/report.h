@@ -8,7 +8,7 @@
 
 #include "data/dataset.h"
 #include "etc_core/base/files.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::prepare {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/dataset_info.h"
 #include "data/text/sha256.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"

@@ -1,6 +1,7 @@
 #include "tasks/pretrain/objective.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 
 namespace etc::pretrain {
 

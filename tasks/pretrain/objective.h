@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::pretrain {
 

@@ -6,6 +6,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/machine_share.h"
+#include "etc_core/base/words.h"
 #include "tasks/serve/http_server.h"
 #include "tasks/text/json_field.h"
 
@@ -51,11 +52,12 @@ std::string answer_one(Scheduler& scheduler, const MakeItem& make, std::string t
   return item->answer();
 }
 
-Answers::Answers(Scheduler& scheduler, MakeItem make, NextText texts, TakeRoom room, std::function<bool()> left)
+Answers::Answers(Scheduler& scheduler, MakeItem make, NextText texts, TakeMemory take_memory,
+                 std::function<bool()> left)
     : scheduler_(scheduler),
       make_(std::move(make)),
       texts_(std::move(texts)),
-      room_(std::move(room)),
+      take_memory_(std::move(take_memory)),
       left_(std::move(left)) {}
 
 Answers::~Answers() {
@@ -82,9 +84,9 @@ bool Answers::hold_next() {
   }
   if (!text_) return false;
   try {
-    auto room = room_(*text_);
-    if (!room) return false;
-    held_.room = std::move(*room);
+    auto memory = take_memory_(*text_);
+    if (!memory) return false;
+    held_.memory = std::move(*memory);
     held_.item = prepared(make_, std::move(*text_), fmt::format("record {}", made_ - 1), left_);
   } catch (const Refused& refused) {
     held_ = {};

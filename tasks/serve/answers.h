@@ -10,7 +10,7 @@
 
 #include "etc_core/base/not_copied.h"
 #include "tasks/serve/items.h"
-#include "tasks/serve/room.h"
+#include "tasks/serve/memory_budget.h"
 #include "tasks/serve/scheduler.h"
 
 namespace etc::serve {
@@ -22,7 +22,7 @@ using MakeItem = std::function<std::unique_ptr<Item>(std::string text, const std
 
 // Reserves the memory for an item with this text; nullopt: currently used by others. Throws Refused if it exceeds the
 // whole budget.
-using TakeRoom = std::function<std::optional<Room::Part>(const std::string& text)>;
+using TakeMemory = std::function<std::optional<MemoryBudget::Part>(const std::string& text)>;
 
 // Computes and answers one item. Throws Refused.
 std::string answer_one(Scheduler& scheduler, const MakeItem& make, std::string text, const std::function<bool()>& left);
@@ -30,7 +30,7 @@ std::string answer_one(Scheduler& scheduler, const MakeItem& make, std::string t
 class Answers : NotCopied {
  public:
   // left: as a Job's. All arguments must outlive the object.
-  Answers(Scheduler& scheduler, MakeItem make, NextText texts, TakeRoom room, std::function<bool()> left);
+  Answers(Scheduler& scheduler, MakeItem make, NextText texts, TakeMemory take_memory, std::function<bool()> left);
   ~Answers();  // waits for running computations
 
   // The next answer, a line of JSON; {"record": its number from 0, "status", "error"} for an item without an answer.
@@ -40,7 +40,7 @@ class Answers : NotCopied {
 
  private:
   struct Begun {
-    Room::Part room;
+    MemoryBudget::Part memory;
     std::unique_ptr<Item> item;  // null: refused
     std::string refusal;         // the error line
   };
@@ -52,7 +52,7 @@ class Answers : NotCopied {
   Scheduler& scheduler_;
   MakeItem make_;
   NextText texts_;
-  TakeRoom room_;
+  TakeMemory take_memory_;
   std::function<bool()> left_;
   std::deque<Begun> begun_;
   std::int64_t made_ = 0, answered_ = 0;

@@ -1,3 +1,5 @@
+#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 #include "tasks/serve/http_server.h"
 #include "tasks/text/json_field.h"
 

@@ -125,7 +125,7 @@ struct HttpServer::Impl final : httplib::Server {
         limits(bounds),
         listener(
             bounds.connections, [this](int socket) { serve(socket); },
-            [this](int socket, const std::string& why) { turn_away(socket, why); }) {
+            [this](int socket, const std::string& why) { reject(socket, why); }) {
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       return refuse(request, response) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
     });
@@ -208,7 +208,7 @@ struct HttpServer::Impl final : httplib::Server {
     connection.write(text.data(), text.size());
   }
 
-  void turn_away(int socket, const std::string& why) {
+  void reject(int socket, const std::string& why) {
     const std::string body = error_answer(503, why).body;
     const std::string text = fmt::format("{}Content-Length: {}\r\n\r\n{}", kBusy, body.size(), body);
     ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

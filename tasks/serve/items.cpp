@@ -4,6 +4,7 @@
 
 #include "data/readers/record_reader.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/words.h"
 #include "etc_core/nn/count_memory.h"
 #include "tasks/analyze/document.h"
 #include "tasks/inference/document_model.h"

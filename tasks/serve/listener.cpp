@@ -102,13 +102,13 @@ void Listener::stop() {
 void Listener::hand_over(int socket) {
   const std::lock_guard lock(mutex_);
   if (open_ >= most_)
-    return turn_away(socket, fmt::format("the server has its most connections, {}: try again later", most_));
+    return reject(socket, fmt::format("the server has its most connections, {}: try again later", most_));
   waiting_.push_back(socket);
   if (has_thread_for_waiting()) {
     ++open_;
   } else {
     waiting_.pop_back();
-    turn_away(socket, "the system gives the server no thread for one more connection: try again later");
+    reject(socket, "the system gives the server no thread for one more connection: try again later");
   }
 }
 
@@ -126,7 +126,7 @@ bool Listener::has_thread_for_waiting() {
   }
 }
 
-void Listener::turn_away(int socket, const std::string& why) const {
+void Listener::reject(int socket, const std::string& why) const {
   refuse_(socket, why);
   ::close(socket);
 }

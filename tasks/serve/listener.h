@@ -38,7 +38,7 @@ class Listener : NotCopied {
  private:
   void hand_over(int socket);
   bool has_thread_for_waiting();
-  void turn_away(int socket, const std::string& why) const;
+  void reject(int socket, const std::string& why) const;
   void work();
 
   std::int64_t most_;

@@ -250,8 +250,8 @@ void Service::share_rest(std::int64_t rest) {
   const std::int64_t body = options_.http.body_bytes;
   const std::int64_t reading = std::min(rest / kPartOfReading, kOfItem + kOfBodyByte * body);
   const std::int64_t lists = std::min(rest / kPartOfLists, kOfArrayByte * body);
-  reading_ = std::make_unique<Room>(reading, options_.scheduling.wait_seconds);
-  lists_ = std::make_unique<Room>(lists, options_.scheduling.wait_seconds);
+  reading_ = std::make_unique<MemoryBudget>(reading, options_.scheduling.wait_seconds);
+  lists_ = std::make_unique<MemoryBudget>(lists, options_.scheduling.wait_seconds);
   options_.scheduling.memory = asking_.memory = rest - reading - lists;
 }
 
@@ -357,7 +357,7 @@ std::int64_t Service::bytes_of_text(const std::string& path, const std::string& 
 HttpAnswer Service::answer_alone(const HttpRequest& request) {
   const Endpoint& endpoint = *endpoint_of(request.path);
   const std::int64_t bytes = bytes_of_text(request.path, request.body);
-  const auto room = std::make_shared<Room::Part>(reading_->take(bytes, request.left));
+  const auto memory = std::make_shared<MemoryBudget::Part>(reading_->take(bytes, request.left));
   const MakeItem make = [&](std::string text, const std::string& what) {
     return endpoint.make(asking_, std::move(text), what);
   };
@@ -368,7 +368,7 @@ HttpAnswer Service::answer_alone(const HttpRequest& request) {
   } else {
     answer.body = std::move(text) + "\n";
   }
-  answer.kept = room;
+  answer.kept = memory;
   return answer;
 }
 
@@ -377,10 +377,10 @@ std::shared_ptr<Answers> Service::answers_to(const HttpRequest& request, NextTex
   const MakeItem make = [this, &endpoint](std::string text, const std::string& what) {
     return endpoint.make(asking_, std::move(text), what);
   };
-  const TakeRoom room = [this, &endpoint](const std::string& text) {
+  const TakeMemory take_memory = [this, &endpoint](const std::string& text) {
     return reading_->try_take(bytes_of_text(endpoint.path, text));
   };
-  return std::make_shared<Answers>(*scheduler_, make, std::move(texts), room, request.left);
+  return std::make_shared<Answers>(*scheduler_, make, std::move(texts), take_memory, request.left);
 }
 
 HttpAnswer Service::answer_lines(const HttpRequest& request) {
@@ -400,7 +400,8 @@ HttpAnswer Service::answer_lines(const HttpRequest& request) {
 
 HttpAnswer Service::answer_array(const HttpRequest& request) {
   HttpAnswer answer;
-  answer.kept = std::make_shared<Room::Part>(lists_->take(kOfArrayByte * std::ssize(request.body), request.left));
+  answer.kept =
+      std::make_shared<MemoryBudget::Part>(lists_->take(kOfArrayByte * std::ssize(request.body), request.left));
   const auto array = std::make_shared<ArrayOfAnswers>(answers_to(request, elements_of(array_in(request.body))));
   answer.body = array->next();  // may throw 429
   if (array->ended()) return answer;

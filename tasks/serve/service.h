@@ -7,13 +7,14 @@
 #include <optional>
 #include <string>
 
+#include "etc_core/base/json.h"
 #include "tasks/inference/record_model.h"
 #include "tasks/inference/text_encoder.h"
 #include "tasks/serve/answers.h"
 #include "tasks/serve/http_server.h"
 #include "tasks/serve/items.h"
+#include "tasks/serve/memory_budget.h"
 #include "tasks/serve/metrics.h"
-#include "tasks/serve/room.h"
 #include "tasks/serve/scheduler.h"
 
 namespace etc::serve {
@@ -67,7 +68,7 @@ class Service final : public HttpHandler {
   std::string no_texts_;  // why there is no text encoder
   Asking asking_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<Room> reading_, lists_;  // for texts and the data made from them, and for arrays
+  std::unique_ptr<MemoryBudget> reading_, lists_;  // for texts and the data made from them, and for arrays
   Metrics metrics_;
   std::function<std::int64_t()> connections_;
   std::atomic<bool> stopping_{false};

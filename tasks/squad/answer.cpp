@@ -1,5 +1,6 @@
 #include "tasks/squad/answer.h"
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/span/top_logits.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/text/offset_text.h"
 #include "tasks/text/special_pieces.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::squad {
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/span/top_logits.h"
 #include "tasks/squad/head.h"

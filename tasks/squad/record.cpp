@@ -4,6 +4,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/utf8.h"
 #include "tasks/text/record_fields.h"
 
 namespace etc::squad {
@@ -93,10 +94,6 @@ class RecordReader {
   prepare::FaultList& faults_;
   Record record_;
 };
-
-bool continues_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
 
 }  // namespace
 

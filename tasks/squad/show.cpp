@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/span/top_logits.h"
 

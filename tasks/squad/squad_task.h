@@ -1,7 +1,7 @@
 // The SQuAD task, for the list of tasks.
 #pragma once
 
-#include "tasks/task.h"
+#include "tasks/task_kind.h"
 
 namespace etc::squad {
 

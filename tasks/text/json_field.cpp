@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 
 namespace etc::text {
 

@@ -4,6 +4,7 @@
 
 #include "data/text/sentencepiece.h"
 #include "data/text/unicode.h"
+#include "etc_core/base/utf8.h"
 #include "tasks/text/special_pieces.h"
 
 namespace etc::text {
@@ -30,7 +31,7 @@ void for_each_occurrence(std::string_view text, std::string_view wanted, Visit&&
 bool inside_word(std::string_view text, std::size_t byte) {
   if (byte == 0 || byte == text.size()) return false;
   std::size_t before = byte - 1, after = byte;
-  while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xC0) == 0x80) --before;
+  while (before > 0 && continues_character(text[before])) --before;
   return data::is_word(data::next_code_point(text, before)) && data::is_word(data::next_code_point(text, after));
 }
 
@@ -44,7 +45,7 @@ std::vector<std::int32_t> characters_of_bytes(std::string_view text) {
   characters.reserve(text.size());
   std::int32_t character = -1;
   for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) ++character;
+    if (!continues_character(c)) ++character;
     characters.push_back(character);
   }
   return characters;

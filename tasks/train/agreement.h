@@ -1,7 +1,7 @@
 // The processes of one training run must agree in everything that its bits depend on.
 #pragma once
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/comm/communicator.h"
 #include "tasks/train/run_config.h"
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/checkpoint/tensor_file.h"
 

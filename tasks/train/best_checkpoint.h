@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/task.h"

@@ -24,7 +24,7 @@ struct KeyOfKind {
 struct ConfigKey {
   std::string section;
   Field field;                        // if several kinds of encoders have it, the first one's
-  bool decoding = false;              // of section task: kDecoding of tasks/task.h
+  bool decoding = false;              // of section task: kDecoding of tasks/task_kind.h
   std::vector<KeyOfKind> kinds = {};  // section model: the kinds that have it; none: the section itself has it
 
   std::string path() const { return section + "." + field.name; }

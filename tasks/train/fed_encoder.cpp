@@ -1,5 +1,6 @@
 #include "tasks/train/fed_encoder.h"
 
+#include "data/dataset_info.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"

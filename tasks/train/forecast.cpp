@@ -96,8 +96,8 @@ void hold_set(const ParameterSet& parameters, std::vector<Tensor>& held) {
 // Parameter elements owned by this rank, of parameters that have gradients.
 std::int64_t own_numbers(const ParameterSet& parameters, const Shards& shards, int rank) {
   std::int64_t numbers = 0;
-  for (const NumberRange& stretch : shards.of(rank)) {
-    if (parameters.all()[stretch.parameter]->grad) numbers += stretch.count;
+  for (const NumberRange& part : shards.of(rank)) {
+    if (parameters.all()[part.parameter]->grad) numbers += part.count;
   }
   return numbers;
 }

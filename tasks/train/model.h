@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/text/tokenizer.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/not_copied.h"

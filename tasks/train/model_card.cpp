@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/version.h"
 #include "tasks/registry.h"

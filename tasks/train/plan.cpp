@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "data/dataset_info.h"
 #include "data/loader/sample_order.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"

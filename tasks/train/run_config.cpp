@@ -3,6 +3,7 @@
 #include "data/text/tokenizer.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/words.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/train/best_checkpoint.h"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "data/loader/loader.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/comm/communicator.h"
 #include "etc_core/nn/backends.h"

@@ -4,6 +4,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 
 namespace etc::translation {

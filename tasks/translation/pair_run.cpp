@@ -7,6 +7,7 @@
 
 #include "data/readers/parallel_lines.h"
 #include "data/text/sha256.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/not_copied.h"
 #include "tasks/prepare/file_pass.h"

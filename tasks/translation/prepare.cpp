@@ -7,6 +7,7 @@
 #include "data/text/bleu_words.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tasks/translation/pair_run.h"
 #include "tasks/translation/schema.h"
 

@@ -6,6 +6,7 @@
 #include "data/text/bleu_words.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/version.h"
 #include "tasks/translation/bootstrap.h"
 

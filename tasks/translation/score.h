@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "etc_core/base/fields.h"
-#include "etc_core/base/json.h"
-#include "tasks/task.h"
+#include "etc_core/base/json_fwd.h"
+#include "tasks/task_kind.h"
 #include "tasks/translation/bleu.h"
 
 namespace etc::translation {

@@ -1,7 +1,7 @@
 // Translation as a task.
 #pragma once
 
-#include "tasks/task.h"
+#include "tasks/task_kind.h"
 
 namespace etc::translation {
 

@@ -8,6 +8,7 @@
 #include "data/text/subword_vocab.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
 #include "tasks/prepare/inputs.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/text/tokenizer.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "tasks/translation/decode/beam_search.h"
 
 namespace etc::translation {

@@ -1,5 +1,6 @@
 #include "tasks/wikihop/answer.h"
 
+#include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/host_logits.h"
 #include "tasks/text/top_scores.h"

@@ -1,6 +1,7 @@
 // The answer to one WikiHop record: the candidates ranked by probability.
 #pragma once
 
+#include "etc_core/base/json.h"
 #include "tasks/task.h"
 
 namespace etc::wikihop {

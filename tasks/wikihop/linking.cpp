@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/text/unicode.h"
+#include "etc_core/base/utf8.h"
 
 namespace etc::wikihop {
 
@@ -58,7 +59,7 @@ struct Letters {
   bool begins_word(std::size_t at) const {
     if (at == 0) return true;
     std::size_t before = at - 1;
-    while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xC0) == 0x80) --before;
+    while (before > 0 && continues_character(text[before])) --before;
     return !data::is_word(data::next_code_point(text, before));
   }
 };

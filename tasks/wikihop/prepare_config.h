@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/text/tokenizer.h"
+#include "etc_core/base/json.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/text/settings.h"
 

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "etc_core/base/json.h"
+#include "etc_core/base/utf8.h"
 #include "tasks/wikihop/decode.h"
 
 namespace etc::wikihop {
@@ -28,7 +30,7 @@ std::size_t find_ignoring_case(const std::string& text, const std::string& word,
 
 // A position near `at` that is a UTF-8 character boundary.
 std::size_t character_border(const std::string& text, std::size_t at) {
-  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+  while (at < text.size() && continues_character(text[at])) ++at;
   return std::min(at, text.size());
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::wikihop {
 

@@ -1,7 +1,7 @@
 // The WikiHop implementation of the trainer's Task interface: schema, feed, head, loss, accuracy and prediction file.
 #pragma once
 
-#include "tasks/task.h"
+#include "tasks/task_kind.h"
 
 namespace etc::wikihop {
 

@@ -1,6 +1,7 @@
 #include "etc_core/base/json.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/words.h"
 #include "tests/support/catch.h"
 
 using namespace etc;

@@ -12,6 +12,7 @@
 #include "tests/golden/golden_group.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/catch.h"
+#include "tests/support/import_scores.h"
 
 using namespace etc;
 using test::GoldenFile;
@@ -202,14 +203,13 @@ class FusedAttention {
       options.training = recording;
       options.keep_last = true;
       result->scores.emplace(options, result->scored_operators());
-      std::array<std::vector<float>, 4> before;
-      std::vector<const float*> pointers;
-      for (std::size_t type = 0; type < 4; ++type) {
-        before[type] =
-            test::scores_as(test::ScoreForm::engine, scores_before(kTypes[type]), kTypes[type], batch_, heads_);
-        pointers.push_back(before[type].data());
+      if (carries_) {
+        std::vector<std::vector<float>> before;
+        for (const auto& type : kTypes) {
+          before.push_back(test::scores_as(test::ScoreForm::engine, scores_before(type), type, batch_, heads_));
+        }
+        test::import_running(*result->scores, result->scored_operators(), heads_, layer_ - 1, before);
       }
-      if (carries_) result->scores->import_running(layer_ - 1, pointers);
       result->watch = [this, &run](const WatchedAttention& watched) {
         for (int set = 0; set < sparse::kKeySets; ++set) {
           const std::string type = watched.inputs.tiles->op->types[set].name;

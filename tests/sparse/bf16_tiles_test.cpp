@@ -7,8 +7,8 @@
 #include "etc_core/base/bf16.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/integers.h"
+#include "sparse/cpu/bf16_interleave.h"
 #include "sparse/cpu/bf16_tiles.h"
-#include "sparse/cpu/bf16_weave.h"
 #include "tests/sparse/emulated_amx.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
@@ -224,18 +224,18 @@ std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_si
   return o;
 }
 
-#ifdef ETC_WEAVES_TILES
+#ifdef ETC_INTERLEAVES_TILES
 // The dot products [32, kGroup] and then the sums [64, kGroup] of one step of heads of 64, one product after the other
-// or as weave(operands) issues them.
-template <typename Weave>
-std::vector<float> step_of(const Bf16Tiles& tiles, const Weave& weave) {
-  constexpr std::int64_t kSize = sparse::kWovenSize, kKeys = kTilePairs;
+// or as interleave(operands) issues them.
+template <typename Interleave>
+std::vector<float> step_of(const Bf16Tiles& tiles, const Interleave& interleave) {
+  constexpr std::int64_t kSize = sparse::kInterleavedSize, kKeys = kTilePairs;
   const Halves q = rounded_pairs(tiles, kSize, kSize), k = rounded_rows(tiles, kKeys, kKeys, kSize, kSize);
   const Halves w = rounded_pairs(tiles, kKeys, kKeys), v = rounded_rows(tiles, kSize, kSize, kKeys, kKeys);
   std::vector<float> s(places(kKeys * kGroup)), o(places(kSize * kGroup), 1.0f);
   tiles.begin();
   tiles.open_sums(kSize, o.data());
-  weave(sparse::WovenOperands{q.data(), k.data(), s.data(), w.data(), v.data()});
+  interleave(sparse::InterleavedOperands{q.data(), k.data(), s.data(), w.data(), v.data()});
   tiles.close_sums(kSize, o.data());
   tiles.end();
   s.insert(s.end(), o.begin(), o.end());
@@ -243,33 +243,34 @@ std::vector<float> step_of(const Bf16Tiles& tiles, const Weave& weave) {
 }
 
 // However many parts are issued before the rest.
-template <typename Weave>
-void check_weaving(const Bf16Tiles& tiles, const Weave& weave) {
-  const auto called = [&](const sparse::WovenOperands& of) {
-    tiles.dot_products(of.q_pairs, of.k, sparse::kWovenSize, kTilePairs, of.s);
-    tiles.weighted_sum(of.w_pairs, of.v, kTilePairs, sparse::kWovenSize, nullptr);
+template <typename Interleave>
+void check_interleaving(const Bf16Tiles& tiles, const Interleave& interleave) {
+  const auto called = [&](const sparse::InterleavedOperands& of) {
+    tiles.dot_products(of.q_pairs, of.k, sparse::kInterleavedSize, kTilePairs, of.s);
+    tiles.weighted_sum(of.w_pairs, of.v, kTilePairs, sparse::kInterleavedSize, nullptr);
   };
   const std::vector<float> expected = step_of(tiles, called);
   for (int parts = 0; parts <= 11; ++parts) {
     CAPTURE(parts);
-    CHECK(test::same_bits(step_of(tiles, [&](const sparse::WovenOperands& of) { weave(of, parts); }), expected));
+    CHECK(test::same_bits(step_of(tiles, [&](const sparse::InterleavedOperands& of) { interleave(of, parts); }),
+                          expected));
   }
   CHECK(expected[0] != 0.0f);
   CHECK(expected.back() != 1.0f);
 }
 
-TEST_CASE("products woven into vector work have the bits of products called one by one, on emulated tiles",
+TEST_CASE("products interleaved with vector work have the bits of products called one by one, on emulated tiles",
           "[sparse]") {
-  check_weaving(test::emulated_amx_tiles(), test::weave_on_emulated_tiles);
+  check_interleaving(test::emulated_amx_tiles(), test::interleave_on_emulated_tiles);
 }
 
-TEST_CASE("products woven into vector work have the bits of products called one by one", "[sparse]") {
-  if (!sparse::bf16_tiles().weaves) {
+TEST_CASE("products interleaved with vector work have the bits of products called one by one", "[sparse]") {
+  if (!sparse::bf16_tiles().interleaves) {
     WARN("skipped: this processor has no AMX");
     return;
   }
-  check_weaving(sparse::bf16_tiles(), [](const sparse::WovenOperands& of, int parts) {
-    sparse::WovenProducts products(of);
+  check_interleaving(sparse::bf16_tiles(), [](const sparse::InterleavedOperands& of, int parts) {
+    sparse::InterleavedProducts products(of);
     for (int part = 0; part < parts; ++part) products.issue();
     products.finish();
   });

@@ -80,10 +80,10 @@ thread_local TileRegisters registers;
 #define _tile_zero(number) etc::test::registers.zero(number)
 #define _tile_dpbf16ps(c, a, b) etc::test::registers.multiply(c, a, b)
 #define amx_bf16_tiles amx_kernels_on_emulated_tiles
-#define WovenProducts WovenProductsOnEmulatedTiles
+#define InterleavedProducts InterleavedProductsOnEmulatedTiles
 // The rounding functions need AVX-512; they are declared here and not called.
+#include "sparse/cpu/bf16_interleave.h"
 #include "sparse/cpu/bf16_tiles_amx.cpp"
-#include "sparse/cpu/bf16_weave.h"
 #undef amx_bf16_tiles
 
 namespace etc::test {
@@ -98,8 +98,8 @@ const sparse::Bf16Tiles& emulated_amx_tiles() {
   return tiles;
 }
 
-void weave_on_emulated_tiles(const sparse::WovenOperands& operands, int parts) {
-  sparse::WovenProducts products(operands);
+void interleave_on_emulated_tiles(const sparse::InterleavedOperands& operands, int parts) {
+  sparse::InterleavedProducts products(operands);
   for (int part = 0; part < parts; ++part) products.issue();
   products.finish();
 }

@@ -5,7 +5,7 @@
 #include "sparse/cpu/bf16_tiles.h"
 
 namespace etc::sparse {
-struct WovenOperands;
+struct InterleavedOperands;
 }
 
 namespace etc::test {
@@ -14,7 +14,7 @@ namespace etc::test {
 // functions.
 const sparse::Bf16Tiles& emulated_amx_tiles();
 
-// The products of one step (bf16_weave.h): `parts` parts one by one, then the rest.
-void weave_on_emulated_tiles(const sparse::WovenOperands& operands, int parts);
+// The products of one step (bf16_interleave.h): `parts` parts one by one, then the rest.
+void interleave_on_emulated_tiles(const sparse::InterleavedOperands& operands, int parts);
 
 }  // namespace etc::test

@@ -289,7 +289,7 @@ std::string check_tiles(const PatternCase& c) {
             return fmt::format("{}: head {}, example {}, query {}, key {}: expected {}", c.name, head, b, i, j, sees);
           }
         }
-        // A window's steps may begin at any key: allow one more step per stretch.
+        // A window's steps may begin at any key: allow one more step per range.
         seen_columns += (std::count(steps.begin(), steps.end(), 1) + (type.window ? 1 : 0)) * sparse::kRunStep;
       }
     }

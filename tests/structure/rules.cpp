@@ -72,7 +72,7 @@ const std::vector<Module>& modules() {
         // cli before tasks: the first match counts.
         {"tasks/cli", {"etc_core", "sparse", "data", "tasks", "bench"}},
         {"tasks", {"etc_core", "sparse", "data"}},
-        {"bench", {"etc_core", "sparse", "data", "tests"}},
+        {"bench", {"etc_core", "sparse", "data", "tasks/plot", "tests"}},
         {"tests", {"etc_core", "sparse", "data", "tasks", "bench"}},
     };
     // Each part of the core may include those to its left.
@@ -107,8 +107,9 @@ std::string_view folder_of_task(std::string_view path) {
   const std::size_t end = path.find('/', kTasks.size());
   if (end == std::string_view::npos) return {};
   const std::string_view folder = path.substr(0, end);
-  for (std::string_view shared : {"tasks/analyze", "tasks/cli", "tasks/feed", "tasks/inference", "tasks/library",
-                                  "tasks/prepare", "tasks/serve", "tasks/span", "tasks/text", "tasks/train"}) {
+  for (std::string_view shared :
+       {"tasks/analyze", "tasks/cli", "tasks/feed", "tasks/inference", "tasks/library", "tasks/plot", "tasks/prepare",
+        "tasks/serve", "tasks/span", "tasks/text", "tasks/train"}) {
     if (folder == shared) return {};
   }
   return folder;
@@ -145,13 +146,15 @@ const std::vector<Door>& doors() {
         "etc_core/base/nearest_int-inl.h", "etc_core/base/power_of_two-inl.h", "etc_core/base/transpose-inl.h",
         "tests/base/vectors_test.cpp"}},
       {"simdjson", std::regex("simdjson.*"), {"data/readers/", "bench/json_pass."}},
-      {"zlib", std::regex("zlib\\.h"), {"data/readers/", "etc_core/checkpoint/convert/pickle/zip_", "tests/support/"}},
+      {"zlib",
+       std::regex("zlib\\.h"),
+       {"data/readers/", "data/h5/padded_deflate.", "etc_core/checkpoint/convert/pickle/zip_", "tests/support/"}},
       {"libdeflate", std::regex("libdeflate\\.h"), {"data/h5/"}},
       {"Snappy", std::regex("snappy.*"), {"etc_core/checkpoint/convert/tf_bundle/table_reader."}},
       {"ICU", std::regex("unicode/.*"), {"data/text/"}},
       {"SentencePiece", std::regex("sentencepiece.*"), {"data/text/"}},
       {"OpenSSL", std::regex("openssl/.*"), {"data/text/sha256."}},
-      {"CLI11", std::regex("CLI/.*"), {"tasks/cli/command.cpp"}},
+      {"CLI11", std::regex("CLI/.*"), {"tasks/cli/command.cpp", "bench/arguments.cpp"}},
       {"cpp-httplib", std::regex("httplib.*"), {"tasks/serve/http_server.cpp"}},
       {"nlohmann/json", std::regex("nlohmann/.*"), {"etc_core/base/json.", "etc_core/base/json_fwd.h"}},
       {"spdlog", std::regex("spdlog/.*"), {"etc_core/base/log."}},

@@ -13,7 +13,7 @@
 
 namespace etc::test {
 
-// "sparse/labels/masks.h:7: sparse may not include data/dataset.h"
+// "sparse/labels/labels.h:7: sparse may not include data/dataset.h"
 using Findings = std::vector<std::string>;
 
 // Paths are relative to the checkout, with forward slashes.

@@ -39,6 +39,8 @@ TEST_CASE("includes along the arrows are fine", "[structure]") {
                                                         {"etc_core/optim/a.cpp", "etc_core/nn/parameters.h"},
                                                         {"etc_core/nn/a.h", "sparse/labels/labels.h"},
                                                         {"tasks/cli/a.cpp", "bench/harness.h"},
+                                                        {"bench/a.cpp", "tasks/plot/svg.h"},
+                                                        {"tasks/cli/a.cpp", "tasks/plot/svg.h"},
                                                         {"tasks/wikihop/a.cpp", "data/dataset.h"},
                                                         {"tests/sparse/a.cpp", "tasks/train/trainer.h"}}) {
     CAPTURE(path, target);

@@ -56,6 +56,17 @@ hid_t native_type() {
   if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
 }
 
+// The library clears its whole buffer for conversions, 1 MB by default, at every read that converts.
+hid_t small_buffer() {
+  static const hid_t list = [] {
+    constexpr std::size_t kBytes = 16384;
+    const hid_t made = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_buffer(made, kBytes, nullptr, nullptr);
+    return made;
+  }();
+  return list;
+}
+
 // Common access to a data set or an attribute.
 struct Source {
   std::string name;  // for messages
@@ -66,7 +77,7 @@ struct Source {
   hid_t space() const { return is_attribute ? H5Aget_space(id) : H5Dget_space(id); }
   void read(hid_t memory_type, void* to) const {
     const herr_t status =
-        is_attribute ? H5Aread(id, memory_type, to) : H5Dread(id, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
+        is_attribute ? H5Aread(id, memory_type, to) : H5Dread(id, memory_type, H5S_ALL, H5S_ALL, small_buffer(), to);
     if (status < 0) fail(name, "cannot read");
   }
 };

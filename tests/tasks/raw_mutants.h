@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/random.h"
 #include "tasks/prepare/file_pass.h"

@@ -4,10 +4,10 @@
 // emulator of tests/support/simt (simt_host.h), which checks every access. So a kernel touches memory only through
 // these functions:
 //
-//   thread_index, lane_index, warp_index, block_x/y/z      position of the thread
+//   thread_index, lane_index, warp_index, block_x/y        position of the thread
 //   sync_block, sync_warp                                  barriers
 //   shuffle, shuffle_xor, any, all                         exchange within a warp
-//   load, store, load4, raise                              global memory (raise: integer maximum, in any order)
+//   load, store, raise                                     global memory (raise: integer maximum, in any order)
 //   SharedTile, SharedArena                                shared memory
 //   copy_async, copy_async_commit, copy_async_wait<N>      global to shared; data are visible after the wait
 //   load_matrix, load_matrix_transposed, mma               tensor-core tiles: ldmatrix x4, m16n8k16 bf16 -> fp32

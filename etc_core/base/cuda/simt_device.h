@@ -36,9 +36,6 @@ ETC_DEVICE std::int64_t block_x() {
 ETC_DEVICE std::int64_t block_y() {
   return blockIdx.y;
 }
-ETC_DEVICE std::int64_t block_z() {
-  return blockIdx.z;
-}
 
 ETC_DEVICE void sync_block() {
   __syncthreads();
@@ -62,10 +59,6 @@ ETC_DEVICE bool all(bool predicate) {
   return __all_sync(0xffffffffu, predicate) != 0;
 }
 
-struct alignas(16) Float4 {
-  float x, y, z, w;
-};
-
 template <typename T>
 ETC_DEVICE T load(const Span<const T>& span, std::int64_t i) {
   return span.data[i];
@@ -77,9 +70,6 @@ ETC_DEVICE T load(const Span<T>& span, std::int64_t i) {
 template <typename T>
 ETC_DEVICE void store(const Span<T>& span, std::int64_t i, T value) {
   span.data[i] = value;
-}
-ETC_DEVICE Float4 load4(const Span<const float>& span, std::int64_t i) {
-  return *reinterpret_cast<const Float4*>(span.data + i);
 }
 ETC_DEVICE void raise(const Span<std::int32_t>& span, std::int64_t i, std::int32_t value) {
   atomicMax(span.data + i, value);

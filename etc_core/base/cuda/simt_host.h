@@ -71,9 +71,6 @@ inline std::int64_t block_x() {
 inline std::int64_t block_y() {
   return host::block_index(1);
 }
-inline std::int64_t block_z() {
-  return host::block_index(2);
-}
 
 inline void sync_block(Site site = Site::here()) {
   host::sync_block(site);
@@ -102,10 +99,6 @@ inline bool all(bool predicate, Site site = Site::here()) {
   return host::all(predicate, site);
 }
 
-struct alignas(16) Float4 {
-  float x, y, z, w;
-};
-
 template <typename T>
 std::remove_const_t<T> load(const Span<T>& span, std::int64_t i, Site site = Site::here()) {
   host::check_load(span.data, span.size, i, sizeof(T), 1, site);
@@ -116,10 +109,6 @@ void store(const Span<T>& span, std::int64_t i, T value, Site site = Site::here(
   static_assert(sizeof(T) % 4 == 0, "stores to global memory are whole words");
   host::check_store(span.data, span.size, i, sizeof(T), site);
   span.data[i] = value;
-}
-inline Float4 load4(const Span<const float>& span, std::int64_t i, Site site = Site::here()) {
-  host::check_load(span.data, span.size, i, sizeof(float), 4, site);
-  return {span.data[i], span.data[i + 1], span.data[i + 2], span.data[i + 3]};
 }
 inline void raise(const Span<std::int32_t>& span, std::int64_t i, std::int32_t value, Site site = Site::here()) {
   host::check_atomic(span.data, span.size, i, sizeof(std::int32_t), site);

@@ -3,6 +3,7 @@
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "etc_core/checkpoint/model_files.h"

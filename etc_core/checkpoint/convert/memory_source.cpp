@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/json.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/base/words.h"
 #include "etc_core/checkpoint/convert/config_check.h"
 #include "etc_core/checkpoint/model_files.h"
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/words.h"
 
 namespace etc::convert {
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "etc_core/base/json.h"
 #include "etc_core/base/shape.h"
 
 namespace etc::convert {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc::convert {
 

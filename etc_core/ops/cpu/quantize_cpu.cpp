@@ -43,7 +43,7 @@ HWY_INLINE hn::Vec<UintTag> bits_of(FirstLanes some, const Bf16* from) {
 
 // to [cols, padded] = xᵀ in bf16, zeros beyond `rows`. Two adjacent rows are first combined into words of 32 bits, so
 // that the transposition moves half as many elements. It works on squares that fit the first-level cache:
-//   x [32 rows, 64 columns] -> pairs [16, 64] -> 64 stretches of 32 numbers of `to`
+//   x [32 rows, 64 columns] -> pairs [16, 64] -> 64 runs of 32 numbers of `to`
 template <typename Number>
 void turn(const Number* x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded, Bf16* to) {
   constexpr std::int64_t kSquareRows = 32, kSquareCols = 64;

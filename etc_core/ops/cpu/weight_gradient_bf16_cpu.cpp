@@ -1,6 +1,6 @@
 // Weight gradients in bf16: dw += aᵀ·b.
 //
-// A stretch of tokens is rounded once (copied if it is bf16) into the order in which the products read it, and then
+// A chunk of tokens is rounded once (copied if it is bf16) into the order in which the products read it, and then
 // used for all of dw:
 //
 //     a: 64 columns at a time, transposed      b: panels of 192 columns, packed           dw
@@ -26,9 +26,9 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kTileHigh = 64;            // rows of a tile of dw: columns of a
-constexpr std::int64_t kTilesPerTask = 4;         // which share a panel of b while it is in cache
-constexpr std::int64_t kStretchBytes = 16 << 20;  // of rounded tokens, unless one block of them is more
+constexpr std::int64_t kTileHigh = 64;          // rows of a tile of dw: columns of a
+constexpr std::int64_t kTilesPerTask = 4;       // which share a panel of b while it is in cache
+constexpr std::int64_t kChunkBytes = 16 << 20;  // of rounded tokens, unless one block of them is more
 // The last block is padded with zeros to a multiple of this, so that there are few shapes of products.
 constexpr std::int64_t kTokenStep = 64;
 
@@ -42,14 +42,14 @@ std::int64_t row_numbers(std::int64_t width, std::int64_t tokens) {
   return product_of(width, tokens).row_bytes() / static_cast<std::int64_t>(sizeof(Bf16));
 }
 
-// Sizes of a stretch's rounded operands.
-struct Stretch {
+// Sizes of a chunk's rounded operands.
+struct Chunk {
   std::int64_t tokens, tiles, panels;  // tokens: a multiple of 512, unless there are fewer in all
   std::int64_t a_numbers;              // of a block: [tiles * 64, padded tokens]
   std::int64_t panel_bytes;            // room of one packed panel of a block
 
-  Stretch(std::int64_t rows, std::int64_t p, std::int64_t q)
-      : tokens(std::min(rows, std::max<std::int64_t>(1, kStretchBytes / (2 * (p + q) * kTokenBlock)) * kTokenBlock)),
+  Chunk(std::int64_t rows, std::int64_t p, std::int64_t q)
+      : tokens(std::min(rows, std::max<std::int64_t>(1, kChunkBytes / (2 * (p + q) * kTokenBlock)) * kTokenBlock)),
         tiles(ceil_div(p, kTileHigh)),
         panels(ceil_div(q, kPanelCols)),
         a_numbers(tiles * kTileHigh * row_numbers(panel_width(q, 0), std::min(kTokenBlock, tokens))),
@@ -59,36 +59,35 @@ struct Stretch {
   std::int64_t bytes() const { return token_blocks() * (2 * a_numbers + panels * panel_bytes); }
 };
 
-// The rounded operands of one stretch, block by block, and their products.
+// The rounded operands of one chunk, block by block, and their products.
 class RoundedTokens {
  public:
-  // first: the stretch's first token in g; count: at most the tokens of a stretch.
-  RoundedTokens(const WeightGradient& g, const Stretch& stretch, std::int64_t first, std::int64_t count,
-                std::byte* memory)
+  // first: the chunk's first token in g; count: at most the tokens of a chunk.
+  RoundedTokens(const WeightGradient& g, const Chunk& chunk, std::int64_t first, std::int64_t count, std::byte* memory)
       : g_(g),
-        stretch_(stretch),
+        chunk_(chunk),
         first_(first),
         count_(count),
-        a_(reinterpret_cast<Bf16*>(memory + stretch.token_blocks() * stretch.panels * stretch.panel_bytes)),
+        a_(reinterpret_cast<Bf16*>(memory + chunk.token_blocks() * chunk.panels * chunk.panel_bytes)),
         b_(memory) {}
 
   // Rounds both operands, each number once: a task takes one tile of a or one panel of b for all blocks.
   void round() const {
-    parallel_for(stretch_.tiles + stretch_.panels, [&](std::int64_t task) {
-      if (task < stretch_.tiles) {
+    parallel_for(chunk_.tiles + chunk_.panels, [&](std::int64_t task) {
+      if (task < chunk_.tiles) {
         round_tile(task);
       } else {
-        round_panel(task - stretch_.tiles);
+        round_panel(task - chunk_.tiles);
       }
     });
   }
 
   // dw += all blocks. A task owns its part of dw, so the sums need no lock and their order is fixed.
   void multiply() const {
-    const std::int64_t groups = ceil_div(stretch_.tiles, kTilesPerTask);
-    parallel_for(groups * stretch_.panels, [&](std::int64_t task) {
+    const std::int64_t groups = ceil_div(chunk_.tiles, kTilesPerTask);
+    parallel_for(groups * chunk_.panels, [&](std::int64_t task) {
       const std::int64_t first = task % groups * kTilesPerTask;
-      add_tiles(first, std::min(stretch_.tiles, first + kTilesPerTask), task / groups);
+      add_tiles(first, std::min(chunk_.tiles, first + kTilesPerTask), task / groups);
     });
   }
 
@@ -98,12 +97,12 @@ class RoundedTokens {
   std::int64_t padded_tokens(std::int64_t block) const { return round_up(block_tokens(block), kTokenStep); }
   // a, transposed: [64, padded tokens]; rows are a_row() numbers apart.
   Bf16* a_tile(std::int64_t block, std::int64_t tile) const {
-    return a_ + block * stretch_.a_numbers + tile * kTileHigh * a_row(block);
+    return a_ + block * chunk_.a_numbers + tile * kTileHigh * a_row(block);
   }
   std::int64_t a_row(std::int64_t block) const { return row_numbers(panel_width(g_.q, 0), block_tokens(block)); }
   // b, packed: [padded tokens, up to 192 columns].
   std::byte* b_panel(std::int64_t block, std::int64_t panel) const {
-    return b_ + (block * stretch_.panels + panel) * stretch_.panel_bytes;
+    return b_ + (block * chunk_.panels + panel) * chunk_.panel_bytes;
   }
 
   void round_tile(std::int64_t tile) const {
@@ -161,7 +160,7 @@ class RoundedTokens {
   }
 
   const WeightGradient& g_;
-  const Stretch& stretch_;
+  const Chunk& chunk_;
   std::int64_t first_, count_;  // tokens of g
   Bf16* a_;                     // [blocks][tiles][64, padded tokens]
   std::byte* b_;                // [blocks][panels][panel_bytes]
@@ -170,18 +169,18 @@ class RoundedTokens {
 }  // namespace
 
 void weight_gradient_bf16(const WeightGradient& g) {
-  const Stretch stretch(g.rows, g.p, g.q);
+  const Chunk chunk(g.rows, g.p, g.q);
   Scratch scratch;
-  auto* memory = scratch.take<std::byte>(stretch.bytes());
-  for (std::int64_t first = 0; first < g.rows; first += stretch.tokens) {
-    const RoundedTokens tokens(g, stretch, first, std::min(stretch.tokens, g.rows - first), memory);
+  auto* memory = scratch.take<std::byte>(chunk.bytes());
+  for (std::int64_t first = 0; first < g.rows; first += chunk.tokens) {
+    const RoundedTokens tokens(g, chunk, first, std::min(chunk.tokens, g.rows - first), memory);
     tokens.round();
     tokens.multiply();
   }
 }
 
 std::int64_t weight_gradient_bf16_scratch(std::int64_t rows, std::int64_t p, std::int64_t q) {
-  return Stretch(rows, p, q).bytes();
+  return Chunk(rows, p, q).bytes();
 }
 
 }  // namespace etc::ops::cpu

@@ -16,7 +16,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Interleaves kRows adjacent rows of 16 numbers to 16 words: word c holds the rows' numbers of column c.
 template <typename T, int kRows>
-void weave(const T* const (&rows)[kRows], T* to) {
+void interleave(const T* const (&rows)[kRows], T* to) {
   const hn::CappedTag<std::uint32_t, kWordCols> words;
   const hn::Rebind<T, decltype(words)> numbers;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(words));
@@ -53,7 +53,7 @@ void pack_block(const BlockOf<T>& of, std::int64_t word_bytes, T* block) {
       std::copy_n(rows[r], width, some[r]);
       rows[r] = some[r];
     }
-    weave(rows, block);
+    interleave(rows, block);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/replaceable.h"
 #include "tests/golden/golden_group.h"

@@ -3,6 +3,7 @@
 #include "data/h5/chunk_codec.h"
 
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "tests/support/catch.h"
@@ -24,6 +25,23 @@ std::vector<std::byte> sample_chunk(std::size_t size) {
     chunk[i] = static_cast<std::byte>(i < size / 3 ? 7 : i < size / 2 ? i / 8 : noise >> 24);
   }
   return chunk;
+}
+
+std::vector<std::byte> packed_as(std::span<const std::byte> elements, int element_size, std::size_t room) {
+  const std::span<const std::byte> packed = pack_chunk(elements, element_size, room);
+  return std::vector<std::byte>(packed.begin(), packed.end());
+}
+
+// Mixed bytes, zeros, and elements of which one byte alone is not 0.
+std::vector<std::vector<std::byte>> samples(std::size_t elements, int element_size) {
+  const auto size = static_cast<std::size_t>(element_size);
+  const std::vector<std::byte> mixed = sample_chunk(elements * size);
+  std::vector<std::vector<std::byte>> all{mixed, std::vector<std::byte>(mixed.size())};
+  for (std::size_t kept = 0; kept < size; ++kept) {
+    std::vector<std::byte>& one = all.emplace_back(mixed.size());
+    for (std::size_t i = kept; i < one.size(); i += size) one[i] = mixed[i];
+  }
+  return all;
 }
 
 }  // namespace
@@ -52,27 +70,41 @@ TEST_CASE("a chunk comes back as it was, whatever the size of its elements", "[d
 }
 
 TEST_CASE("a chunk that is not full is packed as with zeros behind its elements", "[data][store]") {
-  const auto packed_as = [](std::span<const std::byte> elements, int element_size) {
-    const std::span<const std::byte> packed = pack_chunk(elements, element_size, 5000);
-    return std::vector<std::byte>(packed.begin(), packed.end());
-  };
-  for (const int element_size : {1, 2, 4, 8}) {
-    for (const std::size_t elements : {0, 1, 1000}) {
-      CAPTURE(element_size, elements);
-      const auto size = static_cast<std::size_t>(element_size);
-      for (const std::vector<std::byte>& part :
-           {sample_chunk(elements * size), std::vector<std::byte>(elements * size)}) {
-        std::vector<std::byte> whole = part, back(5000 * size, std::byte{1});
-        whole.resize(back.size());
-        const std::vector<std::byte> packed = packed_as(part, element_size);
-        CHECK(packed == packed_as(whole, element_size));
-        REQUIRE(unpack_chunk(packed, back, element_size, 5000));
-        CHECK(back == whole);
-        std::vector<std::byte> first(part.size());
-        REQUIRE(unpack_chunk(packed, first, element_size, 5000));
-        CHECK(first == part);
+  for (const std::size_t room : {std::size_t{5000}, std::size_t{65536}}) {
+    for (const int element_size : {1, 2, 4, 8}) {
+      for (const std::size_t elements : {0, 1, 1000, 5000}) {
+        CAPTURE(room, element_size, elements);
+        for (const std::vector<std::byte>& part : samples(elements, element_size)) {
+          std::vector<std::byte> whole = part, back(room * static_cast<std::size_t>(element_size), std::byte{1});
+          whole.resize(back.size());
+          const std::vector<std::byte> packed = packed_as(part, element_size, room);
+          CHECK(packed == packed_as(whole, element_size, room));
+          REQUIRE(unpack_chunk(packed, back, element_size, room));
+          CHECK(back == whole);
+          std::vector<std::byte> first(part.size());
+          REQUIRE(unpack_chunk(packed, first, element_size, room));
+          CHECK(first == part);
+        }
       }
     }
+  }
+}
+
+TEST_CASE("equal chunks are packed to equal bytes, whatever a thread has packed before", "[data][store]") {
+  for (const std::vector<std::byte>& chunk : samples(1000, 4)) {
+    std::vector<std::byte> first;
+    std::thread([&] { first = packed_as(chunk, 4, 65536); }).join();
+    for (const std::vector<std::byte>& other : samples(1001, 8)) {
+      packed_as(other, 8, 65536);
+      CHECK(packed_as(chunk, 4, 65536) == first);
+    }
+  }
+}
+
+TEST_CASE("zeros behind few elements cost a thousandth of their bytes", "[data][store]") {
+  for (const int element_size : {1, 2, 4, 8}) {
+    const std::vector<std::byte> chunk(static_cast<std::size_t>(10 * element_size), std::byte{1});
+    CHECK(packed_as(chunk, element_size, 65536).size() <= 66 * static_cast<std::size_t>(element_size) + 66 * 8);
   }
 }
 

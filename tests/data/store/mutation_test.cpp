@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/files.h"
 #include "tests/data/store/samples.h"
 #include "tests/support/catch.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <thread>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/memory_ledger.h"
 #include "tests/data/store/samples.h"

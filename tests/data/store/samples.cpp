@@ -1,5 +1,6 @@
 #include "tests/data/store/samples.h"
 
+#include "data/dataset_info.h"
 #include "etc_core/base/random.h"
 
 namespace etc::test {

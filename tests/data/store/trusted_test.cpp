@@ -2,6 +2,7 @@
 // would hide a mistake that both make.
 #include <string>
 
+#include "data/dataset_info.h"
 #include "tests/data/store/samples.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -1,10 +1,12 @@
-// Relative ids, masks and builders must equal the reference's results exactly.
+// The labels that the library builds must hold exactly the ids and masks of the reference.
+#include <algorithm>
 #include <functional>
 
 #include "etc_core/base/json.h"
 #include "sparse/labels/builders.h"
-#include "sparse/labels/masks.h"
+#include "sparse/labels/distance_maps.h"
 #include "sparse/labels/relative_ids.h"
+#include "tests/sparse/labels/side_inputs.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -56,23 +58,68 @@ bool flag(const GoldenFile& file, const std::string& group, const std::string& n
   return stored == 1;
 }
 
-Direction direction(const GoldenFile& file, const std::string& group) {
-  const bool ignored = file.has_attribute(group, "ignore_direction") && flag(file, group, "ignore_direction");
-  return ignored ? Direction::ignored : Direction::counts;
+// Labels of n tokens that all see each other: their windows if there is a radius, else all pairs.
+std::vector<std::uint8_t> labels_of_distances(std::int64_t n, std::int64_t radius, const LabelOptions& options) {
+  const auto count = static_cast<std::size_t>(n), tokens = radius > 0 ? count : 0, globals = radius > 0 ? 0 : count;
+  const AttentionStructure example = structure_from_example_ids(Ids(tokens, 0), Ids(globals, 0), Ids(tokens, -1));
+  const AttentionLabels labels = build_labels({&example, 1}, options);
+  const auto& of = radius > 0 ? labels.l2l : labels.g2g;
+  return {of.begin(), of.end()};
+}
+
+DistanceMap distance_map(const GoldenFile& file, const std::string& group) {
+  const std::int64_t k = file.int_attribute(group, "max_distance");
+  return flag(file, group, "ignore_direction") ? undirected_distances(k) : etc_distances(k);
+}
+
+// The ids of a group without segments: those of the labels, or where these have none, the rows of a map.
+Ids distance_ids(const GoldenFile& file, const std::string& group, std::int64_t n) {
+  const std::int64_t k = file.int_attribute(group, "max_distance");
+  const std::int64_t radius = file.has_attribute(group, "local_radius") ? file.int_attribute(group, "local_radius") : 0;
+  const LabelOptions options{std::max<std::int64_t>(radius, 1), k};
+  constexpr std::int64_t kMost = 125;  // larger ones do not fit the labels
+  if (!flag(file, group, "ignore_direction") && k <= kMost) {
+    const std::vector<std::uint8_t> labels = labels_of_distances(n, radius, options);
+    return radius > 0 ? etc::test::window_ids(labels, options) : Ids(labels.begin(), labels.end());
+  }
+  const DistanceMap map = distance_map(file, group);
+  Ids ids;
+  for (std::int64_t query = 0; query < n; ++query) {
+    const std::int64_t first = radius > 0 ? -radius : -query, count = radius > 0 ? 2 * radius + 1 : n;
+    for (std::int64_t distance = first; distance < first + count; ++distance) {
+      ids.push_back(static_cast<std::int32_t>(map.rows.at(static_cast<std::size_t>(std::clamp(distance, -k, k) + k))));
+    }
+  }
+  return ids;
+}
+
+// The ids of global tokens in paragraphs, where the library has one id for another paragraph.
+Ids paragraph_ids(const Ids& paragraphs, std::int64_t k) {
+  AttentionStructure example = structure_from_example_ids({}, Ids(paragraphs.size(), 0), {});
+  example.global_paragraphs = paragraphs;
+  const AttentionLabels labels = build_labels({&example, 1}, {1, k});
+  return {labels.g2g.begin(), labels.g2g.end()};
+}
+
+// The library takes breakpoints at the last token of each segment.
+Ids ending_breakpoints(const GoldenFile& file, const std::string& group, Ids breakpoints) {
+  if (flag(file, group, "use_starting_breakpoints")) {
+    std::rotate(breakpoints.begin(), breakpoints.begin() + 1, breakpoints.end());
+    breakpoints.back() = 0;
+  }
+  return breakpoints;
 }
 
 Ids mask_of(const GoldenFile& file, const std::string& group, const Ids& input) {
   const std::string op = file.string_attribute(group, "op");
-  const auto kind = [&] {
-    return flag(file, group, "use_starting_breakpoints") ? Breakpoints::starting : Breakpoints::ending;
-  };
-  const auto radius = [&] { return file.int_attribute(group, "local_radius"); };
-  if (op == "segmented" || op == "input_mask") return segmented_mask(input);
-  if (op == "breakpoints") return mask_from_breakpoints(input, kind());
-  if (op == "local_segmented") return local_segmented_mask(input, radius());
-  if (op == "local_breakpoints") return local_mask_from_breakpoints(input, radius(), kind());
-  FAIL("unknown op " << op);
-  return {};
+  const bool local = op == "local_segmented" || op == "local_breakpoints";
+  const bool breakpoints = op == "breakpoints" || op == "local_breakpoints";
+  if (!local && !breakpoints && op != "segmented" && op != "input_mask") FAIL("unknown op " << op);
+  const Ids segments = breakpoints ? example_ids_from_breakpoints(ending_breakpoints(file, group, input)) : input;
+  const AttentionStructure example = structure_from_example_ids(segments, segments, Ids(segments.size(), -1));
+  const etc::test::SideInputs inputs =
+      etc::test::side_inputs(example, {local ? file.int_attribute(group, "local_radius") : 1, 0});
+  return local ? inputs.l2l_mask : inputs.g2g_mask;
 }
 
 // A builder and its inputs: arrays in `folder`, flags as attributes of `flags`.
@@ -89,8 +136,8 @@ struct Builder {
   // global_token_ids: filled by the fixed-block builder.
   AttentionStructure structure(std::int64_t b, Ids& global_token_ids) const {
     if (kind == "generic_breakpoints") {
-      return structure_from_breakpoints(array("long_breakpoints", b), array("global_breakpoints", b),
-                                        array("sentence_ids", b));
+      return etc::test::structure_from_breakpoints(array("long_breakpoints", b), array("global_breakpoints", b),
+                                                   array("sentence_ids", b));
     }
     if (kind == "generic_example_ids") {
       return structure_from_example_ids(array("long_example_ids", b), array("global_example_ids", b),
@@ -127,7 +174,7 @@ void check_builder(const Builder& builder, const LabelOptions& options, const st
     CAPTURE(b);
     Ids global_token_ids;
     examples.push_back(builder.structure(b, global_token_ids));
-    const SideInputs got = build_side_inputs(examples.back(), options);
+    const etc::test::SideInputs got = etc::test::side_inputs(examples.back(), options);
     const auto same = [&](const std::string& name, const Ids& values) {
       CAPTURE(name);
       const std::string path = expected + "/" + name;
@@ -179,28 +226,31 @@ TEST_CASE("relative ids equal the reference's", "[labels][golden]") {
     const Array ids = file.read<std::int32_t>(group + "/ids");
     REQUIRE(ids.shape.size() == 3);
     const std::int64_t batch = ids.shape[0], n = ids.shape[1];
-    const bool overwritten = file.has(group + "/segment_ids");
-    if (!overwritten) {
-      CHECK(file.int_attribute(group, "batch_size") == batch);
-      CHECK(file.int_attribute(group, "seq_len") == n);
-    }
-    for (std::int64_t b = 0; b < batch; ++b) {
-      Ids got;
-      if (overwritten) {
-        const Ids before = row(of_batch(file, group + "/rel_att_ids", batch), b);
-        REQUIRE(full_relative_ids(n, k) == before);
-        got = overwrite_outside_segments(before, row(of_batch(file, group + "/segment_ids", batch), b),
-                                         static_cast<std::int32_t>(file.int_attribute(group, "overwrite_value")));
-      } else if (file.has_attribute(group, "local_radius")) {
-        got = local_relative_ids(n, file.int_attribute(group, "local_radius"), k, direction(file, group));
-      } else {
-        got = full_relative_ids(n, k, direction(file, group));
-        REQUIRE(distance_id_count(k, direction(file, group)) == file.int_attribute(group, "relative_vocab_size"));
-        REQUIRE(relative_id(k + 1, k, direction(file, group)) == file.int_attribute(group, "right_pad_value"));
-        REQUIRE(relative_id(-k - 1, k, direction(file, group)) == file.int_attribute(group, "left_pad_value"));
+    if (file.has(group + "/segment_ids")) {
+      const auto value = static_cast<std::int32_t>(file.int_attribute(group, "overwrite_value"));
+      for (std::int64_t b = 0; b < batch; ++b) {
+        REQUIRE(paragraph_ids(Ids(static_cast<std::size_t>(n), 0), k) ==
+                row(of_batch(file, group + "/rel_att_ids", batch), b));
+        const Ids segments = row(of_batch(file, group + "/segment_ids", batch), b), expected = row(ids, b);
+        const Ids got = paragraph_ids(segments, k);
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          const bool other = segments[i / segments.size()] != segments[i % segments.size()];
+          REQUIRE((got[i] == other_paragraph_id(k)) == other);
+          REQUIRE(expected.at(i) == (other ? value : got[i]));
+        }
       }
-      REQUIRE(got == row(ids, b));
+      return;
     }
+    CHECK(file.int_attribute(group, "batch_size") == batch);
+    CHECK(file.int_attribute(group, "seq_len") == n);
+    const Ids got = distance_ids(file, group, n);
+    for (std::int64_t b = 0; b < batch; ++b) REQUIRE(got == row(ids, b));
+    if (file.has_attribute(group, "local_radius")) return;
+    const DistanceMap map = distance_map(file, group);
+    REQUIRE(1 + *std::max_element(map.rows.begin(), map.rows.end()) ==
+            file.int_attribute(group, "relative_vocab_size"));
+    REQUIRE(map.rows.back() == file.int_attribute(group, "right_pad_value"));
+    REQUIRE(map.rows.front() == file.int_attribute(group, "left_pad_value"));
   });
 }
 

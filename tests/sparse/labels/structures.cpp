@@ -6,7 +6,6 @@
 namespace etc::test {
 
 using sparse::LabelOptions;
-using sparse::SideInputs;
 
 MultihopCase random_multihop(std::mt19937& random, int long_padding, int global_padding) {
   const auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };

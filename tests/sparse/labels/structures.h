@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "sparse/labels/builders.h"
+#include "tests/sparse/labels/side_inputs.h"
 
 namespace etc::test {
 
@@ -20,8 +20,8 @@ struct MultihopCase {
 MultihopCase random_multihop(std::mt19937& random, int long_padding, int global_padding);
 
 // The formulas of etc-core 8.3 and 8.1, one pair at a time.
-sparse::SideInputs naive_multihop(const MultihopCase& example, const sparse::LabelOptions& options);
-sparse::SideInputs naive_generic(const Ids& long_ids, const Ids& global_ids, const Ids& sentence_ids,
-                                 const sparse::LabelOptions& options);
+SideInputs naive_multihop(const MultihopCase& example, const sparse::LabelOptions& options);
+SideInputs naive_generic(const Ids& long_ids, const Ids& global_ids, const Ids& sentence_ids,
+                         const sparse::LabelOptions& options);
 
 }  // namespace etc::test

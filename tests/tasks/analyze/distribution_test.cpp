@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "data/dataset_info.h"
 #include "sparse/etc_attention.h"
 #include "sparse/self_attention.h"
 #include "tasks/analyze/model_analysis.h"
@@ -82,7 +83,7 @@ TEST_CASE("what is not a number is counted apart, and many values leave a sample
 TEST_CASE("a density has its peaks where the values are, within their range", "[analyze]") {
   Distribution cell(1, false);
   for (int i = 0; i < 1000; ++i) cell.add(i % 4 == 0 ? 0.8 + 0.0001 * i / 4 : 0.2 + 0.0001 * i / 4);
-  const Points density = density_of(cell);
+  const plot::Points density = density_of(cell);
   CHECK(density.front().first == Approx(cell.least()));
   CHECK(density.back().first == Approx(cell.largest()));
   const auto at = [&](double value) {
@@ -287,15 +288,6 @@ TEST_CASE("examples are drawn by the seed without repeats, all of them where the
   CHECK(drawn == drawn_examples(100, 10, 3));
   CHECK(drawn != drawn_examples(100, 10, 4));
   CHECK(drawn_examples(3, 8192, 1) == std::vector<std::int64_t>{0, 1, 2});
-}
-
-TEST_CASE("axes have round ticks within their range, whole ones where nothing stands between", "[analyze]") {
-  CHECK(Axis{0, 6.24, 0, 1}.ticks(6) == std::vector<double>{0, 2, 4, 6});
-  CHECK(Axis{-0.5, 0.5, 0, 1}.ticks(4).size() == 3);
-  CHECK(Axis{0, 1, 0, 1}.ticks(8, 1) == std::vector<double>{0, 1});
-  // Adding up steps would give -3e-17 instead of 0, which would be drawn as -0.
-  const std::vector<double> ticks = Axis{-0.3, 0.3, 0, 1}.ticks(6);
-  CHECK((ticks.size() == 7 && ticks[3] == 0 && !std::signbit(ticks[3])));
 }
 
 }  // namespace

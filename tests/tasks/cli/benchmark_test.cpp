@@ -1,14 +1,19 @@
 // etc benchmark: the number types a processor supports, the lengths and scores a model supports, and the messages for
 // unsupported ones.
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/xml.h"
 #include "tests/tasks/train/program.h"
 #include "tests/tasks/train/tiny_training.h"
 
@@ -44,7 +49,104 @@ test::Result benchmark_dense(const std::string& fields, const test::Words& more,
 constexpr const char* kPerformer = R"(, "attention": "performer", "performer_features": 8)";
 constexpr const char* kBigBird = R"(, "attention": "bigbird", "bigbird_block_size": 2, "bigbird_per_layer": true)";
 
+// Rows of a benchmark's table: a value for each column.
+std::vector<std::map<std::string, std::string>> table_of(const std::string& csv) {
+  std::istringstream lines(csv);
+  std::string line, word;
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, std::string>> rows;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::vector<std::string> all;
+    while (std::getline(words, word, ',')) all.push_back(word);
+    if (names.empty()) {
+      names = all;
+      continue;
+    }
+    rows.emplace_back();
+    for (std::size_t n = 0; n < all.size(); ++n) rows.back()[names.at(n)] = all[n];
+  }
+  return rows;
+}
+
+// A point of a picture with logarithmic axes, as a reader finds it by the labels.
+struct Mark {
+  double x, y;
+  bool hollow;
+};
+
+std::vector<Mark> marks_of(const std::string& svg) {
+  struct Scale {
+    std::map<double, double> labels;  // pixel, logarithm
+    double at(double pixel) const {
+      const auto [first, least] = *labels.begin();
+      const auto [last, most] = *labels.rbegin();
+      return std::exp(least + (pixel - first) / (last - first) * (most - least));
+    }
+  };
+  Scale x, y;
+  std::vector<Mark> marks;
+  const std::vector<test::XmlElement> elements = test::xml_elements(svg);
+  for (const test::XmlElement& element : elements) {
+    if (element.name != "text" || element.text.find_first_not_of("0123456789.,e-+") != std::string::npos) continue;
+    std::string digits = element.text;
+    std::erase(digits, ',');
+    const bool of_y = element.attributes.at("text-anchor") == "end";
+    const double pixel = std::stod(element.attributes.at(of_y ? "y" : "x")) - (of_y ? 4 : 0);  // above the baseline
+    (of_y ? y : x).labels[pixel] = std::log(std::stod(digits));
+  }
+  REQUIRE((x.labels.size() > 1 && y.labels.size() > 1));
+  for (const test::XmlElement& element : elements) {
+    if (element.name != "circle") continue;
+    const double cx = std::stod(element.attributes.at("cx")), cy = std::stod(element.attributes.at("cy"));
+    if (cx > x.labels.rbegin()->first + 1) continue;  // of the key
+    marks.push_back({x.at(cx), y.at(cy), element.attributes.at("fill") == "none"});
+  }
+  return marks;
+}
+
 }  // namespace
+
+TEST_CASE("the pictures of a benchmark show its table, and forecasts where nothing was measured", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  const test::Result result =
+      test::run_program({"benchmark", "--preset", "tiny", "--residual", "sum", "--lengths", "64,32,4096",
+                         "--memory-limit", "43MB", "--repeats", "1", "--threads", "1", "--output", folder / "sweep"},
+                        folder.path());
+  CAPTURE(result.err, result.out);
+  REQUIRE(result.code == 0);
+  CHECK_THAT(result.out, Contains("4096") && Contains("does not fit"));
+  const auto rows = table_of(read_file(folder / "sweep/benchmark.csv"));
+  REQUIRE(rows.size() == 2);
+  for (const auto& [file, column, forecast] :
+       {std::tuple("sweep/time.svg", "seconds", "forecast_seconds"), {"sweep/memory.svg", "peak_mb", "forecast_mb"}}) {
+    const std::string svg = read_file(folder / file);
+    CAPTURE(svg);
+    CHECK_THAT(svg, Contains(">residual scores sum, measured<") && Contains(">residual scores sum, forecast<"));
+    const std::vector<Mark> marks = marks_of(svg);
+    // Forecasts come first, each kind by its length; the table has the order of the command line.
+    REQUIRE(marks.size() == 5);
+    for (std::size_t n = 0; n < 5; ++n) {
+      CHECK(marks[n].hollow == (n < 3));
+      CHECK(marks[n].x == Approx(n % 3 == 0 ? 32 : n % 3 == 1 ? 64 : 4096).epsilon(0.02));
+      if (n == 2) continue;
+      const auto& row = rows[n % 3 == 0 ? 1 : 0];
+      CHECK(marks[n].y == Approx(std::stod(row.at(n < 3 ? forecast : column))).epsilon(0.02));
+    }
+    CHECK(marks[2].y > marks[1].y);
+  }
+  // Nothing fits: the pictures have the forecast alone.
+  const test::Result none =
+      test::run_program({"benchmark", "--preset", "tiny", "--residual", "sum", "--lengths", "4096", "--memory-limit",
+                         "43MB", "--threads", "1", "--output", folder / "sweep"},
+                        folder.path());
+  CAPTURE(none.err);
+  REQUIRE(none.code == 0);
+  CHECK(table_of(read_file(folder / "sweep/benchmark.csv")).empty());
+  CHECK_THAT(read_file(folder / "sweep/memory.svg"),
+             Contains(">residual scores sum, forecast<") && !Contains("measured"));
+}
 
 TEST_CASE("benchmark leaves out the number types that the processor does not offer, and says so", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");

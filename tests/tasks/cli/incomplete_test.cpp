@@ -1,6 +1,7 @@
 // Prepared data of inputs that could not be read to their end: refused by every command that trains on or evaluates
 // with them.
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "etc_core/base/json.h"
 #include "tests/tasks/train/place.h"
 

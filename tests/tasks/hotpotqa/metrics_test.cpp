@@ -4,6 +4,7 @@
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tasks/hotpotqa/prediction_file.h"
 #include "tasks/text/answer_text.h"
 #include "tests/support/catch.h"

@@ -2,6 +2,7 @@
 #include "tasks/hotpotqa/prediction_file.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/file_message.h"

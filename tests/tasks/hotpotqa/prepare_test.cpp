@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/hotpotqa/features.h"

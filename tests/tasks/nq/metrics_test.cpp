@@ -4,6 +4,7 @@
 #include <map>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tasks/nq/prediction_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"

@@ -1,5 +1,6 @@
 // Damaged raw files and odd values anywhere in a record give a fault with a place and a message, or windows that a data
 // set accepts.
+#include "data/dataset_info.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
 #include "etc_core/nn/etc_config.h"

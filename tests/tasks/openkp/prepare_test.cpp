@@ -1,6 +1,7 @@
 // The worked page, chosen key phrases, and the faults of bad pages.
 #include "tasks/openkp/prepare.h"
 
+#include "data/dataset_info.h"
 #include "etc_core/base/error.h"
 #include "tasks/openkp/phrases.h"
 #include "tasks/openkp/schema.h"

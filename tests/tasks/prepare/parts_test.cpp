@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -4,6 +4,7 @@
 
 #include "data/readers/text_blocks.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/prepare/run.h"

@@ -1,6 +1,7 @@
 #include "tests/tasks/pretrain/examples.h"
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/random.h"
 #include "tasks/pretrain/pretrain_task.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "etc_core/base/json.h"
 #include "etc_core/nn/backends.h"
 #include "tests/core/tensor_values.h"
 #include "tests/golden/golden_group.h"

@@ -1,4 +1,5 @@
 // Bad input, case by case (pretraining 7).
+#include "data/dataset_info.h"
 #include "etc_core/base/log.h"
 #include "tasks/prepare/forecast.h"
 #include "tests/support/folders.h"

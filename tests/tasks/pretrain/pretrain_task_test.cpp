@@ -3,6 +3,7 @@
 #include <map>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
 #include "etc_core/nn/backends.h"

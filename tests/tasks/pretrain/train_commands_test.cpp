@@ -5,6 +5,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "data/dataset_info.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "etc_core/base/error.h"
-#include "tasks/serve/room.h"
+#include "tasks/serve/memory_budget.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -223,22 +223,22 @@ TEST_CASE("a request that cannot be computed does not take the others of its bat
 
 TEST_CASE("memory for reading is shared: what never fits is refused, what others have is waited for", "[serve]") {
   constexpr double kSeconds = 0.2;
-  serve::Room room(100, kSeconds);
+  serve::MemoryBudget budget(100, kSeconds);
   const auto never = [] { return false; };
-  CHECK(status_of([&] { room.take(101, never); }) == 413);
-  CHECK(status_of([&] { room.try_take(101); }) == 413);
-  auto most = std::make_unique<serve::Room::Part>(room.take(70, never));
-  CHECK(room.try_take(30));
-  CHECK_FALSE(room.try_take(31));
-  CHECK(status_of([&] { room.take(31, never); }) == 503);
-  CHECK(status_of([&] { room.take(31, [] { return true; }); }) == serve::kClientLeft);
+  CHECK(status_of([&] { budget.take(101, never); }) == 413);
+  CHECK(status_of([&] { budget.try_take(101); }) == 413);
+  auto most = std::make_unique<serve::MemoryBudget::Part>(budget.take(70, never));
+  CHECK(budget.try_take(30));
+  CHECK_FALSE(budget.try_take(31));
+  CHECK(status_of([&] { budget.take(31, never); }) == 503);
+  CHECK(status_of([&] { budget.take(31, [] { return true; }); }) == serve::kClientLeft);
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     most.reset();
   });
-  CHECK(status_of([&] { room.take(100, never); }) == 200);
+  CHECK(status_of([&] { budget.take(100, never); }) == 200);
   other.join();
-  CHECK(room.try_take(100));
-  serve::Room without_limit(0, kSeconds);
+  CHECK(budget.try_take(100));
+  serve::MemoryBudget without_limit(0, kSeconds);
   CHECK(without_limit.try_take(std::int64_t{1} << 60));
 }

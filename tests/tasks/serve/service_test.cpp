@@ -349,8 +349,8 @@ TEST_CASE("answers to an array of many elements come in pieces, and none is made
     throw serve::Refused(422, "not to be answered");
   };
   const auto texts = [] { return std::optional<std::string>("1"); };
-  const auto room = [](const std::string&) { return std::optional(serve::Room::Part()); };
-  serve::Answers of_one(scheduler, make, texts, room, [&] { return left; });
+  const auto take_memory = [](const std::string&) { return std::optional(serve::MemoryBudget::Part()); };
+  serve::Answers of_one(scheduler, make, texts, take_memory, [&] { return left; });
   CHECK(of_one.next());
   left = true;
   const int before = made;

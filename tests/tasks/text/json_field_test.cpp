@@ -2,6 +2,7 @@
 #include "tasks/text/json_field.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 
 using etc::Json;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/readers/parallel_lines.h"
 #include "data/sample/translation_sample.h"
 #include "data/text/subword_vocab.h"

@@ -2,6 +2,7 @@
 #include "tasks/translation/score.h"
 
 #include "etc_core/base/error.h"
+#include "tasks/task_kind.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"

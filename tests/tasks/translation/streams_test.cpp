@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "data/dataset.h"
+#include "data/dataset_info.h"
 #include "data/text/sha256.h"
 #include "tasks/prepare/run.h"
 #include "tasks/translation/prepare.h"

@@ -1,6 +1,7 @@
 #include "tests/tasks/wikihop/examples.h"
 #include "tests/support/small_config.h"
 
+#include "data/dataset_info.h"
 #include "data/text/sha256.h"
 #include "etc_core/base/random.h"
 #include "etc_core/nn/etc_config.h"

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/dataset_info.h"
 #include "data/text/sha256.h"
 #include "etc_core/base/version.h"
 #include "tasks/prepare/parts.h"

@@ -8,7 +8,7 @@ TEST_CASE("a record that memory does not suffice for ends the run and is not rej
   if (without_program()) return;
   if (!kMemoryMeansSomething) return skip("the sanitizer reserves more than any limit");
   const Scene scene;
-  constexpr std::size_t kSentences = 400'000;
+  constexpr std::size_t kSentences = 200'000;
   Json large = small_record(2);
   std::string document;
   for (std::size_t i = 0; i < kSentences; ++i) document += "He left the city of New York. ";

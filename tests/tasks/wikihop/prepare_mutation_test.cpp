@@ -1,5 +1,6 @@
 // Damaged raw files and odd values anywhere in a record give a fault with a place and a message, or examples that a
 // data set accepts.
+#include "data/dataset_info.h"
 #include "tests/tasks/raw_mutants.h"
 #include "tests/tasks/wikihop/small_records.h"
 

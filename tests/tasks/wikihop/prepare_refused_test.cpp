@@ -1,4 +1,5 @@
 // `etc prepare` as a program: what is refused before anything is read, and what options mean.
+#include "data/dataset_info.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/wikihop/prepare_scene.h"
 

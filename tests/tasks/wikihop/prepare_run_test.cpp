@@ -1,6 +1,7 @@
 // `etc prepare` as a program: counts and exit codes, equal bytes, kill and resume.
 #include <csignal>
 
+#include "data/dataset_info.h"
 #include "tasks/wikihop/schema.h"
 #include "tests/support/golden_h5.h"
 #include "tests/support/gzip.h"
@@ -212,7 +213,7 @@ TEST_CASE("while a preparation is at work another into the same output is refuse
   if (without_program()) return;
   const Scene scene;
   scene.write("a.json", array_of_small_records(0, 50, 300));
-  scene.write("b.json", array_of_small_records(1000, 6000, 700));
+  scene.write("b.json", array_of_small_records(1000, 4000, 700));
   scene.write("c.json", array_of_small_records(100, 60));
   const Words inputs = {"--input", scene.at("a.json"), scene.at("b.json"), scene.at("c.json")};
   CHECK(scene.prepare(inputs).code == 0);

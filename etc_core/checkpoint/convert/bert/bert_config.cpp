@@ -5,6 +5,7 @@
 
 #include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 
 namespace etc::convert {
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/checkpoint/convert/report.h"
 #include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/nn/dense_config.h"

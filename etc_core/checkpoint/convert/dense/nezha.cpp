@@ -2,6 +2,7 @@
 // absolute positions, with one fixed table of clipped distances on keys and values.
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
 #include "etc_core/checkpoint/convert/model_type.h"

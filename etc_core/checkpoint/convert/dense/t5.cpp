@@ -4,6 +4,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
 #include "etc_core/checkpoint/convert/model_type.h"
 

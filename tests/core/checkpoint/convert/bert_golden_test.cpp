@@ -4,6 +4,7 @@
 #include <map>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/nn/backends.h"

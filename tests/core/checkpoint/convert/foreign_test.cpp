@@ -8,6 +8,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_encoder.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/backends.h"

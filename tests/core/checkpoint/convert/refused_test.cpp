@@ -2,6 +2,7 @@
 // that would be lost.
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/dense/foreign_encoder.h"

@@ -2,6 +2,7 @@
 
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
 
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/encoder_sizes.h"

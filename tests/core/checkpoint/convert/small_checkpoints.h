@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/checkpoint/convert/bert/bert_config.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/nn/etc_config.h"

@@ -1,4 +1,4 @@
-#include "tasks/serve/room.h"
+#include "tasks/serve/memory_budget.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -16,13 +16,13 @@ constexpr auto kLook = std::chrono::milliseconds(20);  // interval for checking 
 constexpr std::int64_t kLeastFreed = 8'000'000;
 }  // namespace
 
-std::optional<Room::Part> Room::take_free(std::int64_t bytes) {
+std::optional<MemoryBudget::Part> MemoryBudget::take_free(std::int64_t bytes) {
   if (taken_ + bytes > bytes_) return std::nullopt;
   taken_ += bytes;
   return Part(this, bytes);
 }
 
-std::optional<Room::Part> Room::try_take(std::int64_t bytes) {
+std::optional<MemoryBudget::Part> MemoryBudget::try_take(std::int64_t bytes) {
   if (bytes_ <= 0) return Part();
   if (bytes > bytes_) {
     throw Refused(413, fmt::format("the request's text may take {} of memory while it is read, more than the {} that "
@@ -33,7 +33,7 @@ std::optional<Room::Part> Room::try_take(std::int64_t bytes) {
   return take_free(bytes);
 }
 
-Room::Part Room::take(std::int64_t bytes, const std::function<bool()>& left) {
+MemoryBudget::Part MemoryBudget::take(std::int64_t bytes, const std::function<bool()>& left) {
   const auto begin = std::chrono::steady_clock::now();
   while (true) {
     if (auto part = try_take(bytes)) return std::move(*part);
@@ -46,9 +46,9 @@ Room::Part Room::take(std::int64_t bytes, const std::function<bool()>& left) {
   }
 }
 
-// Each thread's malloc heap keeps small freed blocks; with many threads these add up to a multiple of the room. So
-// freed pages are returned to the system, before others take the part, once parts of half the room's size were freed.
-void Room::give_back(std::int64_t bytes) {
+// Each thread's malloc heap keeps small freed blocks; with many threads these add up to a multiple of the budget. So
+// freed pages are returned to the system, before others take the part, once parts of half the budget were freed.
+void MemoryBudget::give_back(std::int64_t bytes) {
   bool trim = false;
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-#include "sparse/patterns/stretches.h"
+#include "sparse/patterns/key_ranges.h"
 
 #include <algorithm>
 
@@ -10,22 +10,22 @@ namespace etc::sparse {
 
 namespace {
 
-// One entry of a group's list of stretches, with its query's bit.
-struct SeenStretch {
-  KeyStretch keys;
+// One entry of a group's list of ranges, with its query's bit.
+struct SeenInterval {
+  KeyInterval keys;
   std::uint16_t query;
 };
 
-// The steps that any query sees, as disjoint stretches of whole steps.
-std::vector<KeyStretch> steps_of(const std::vector<SeenStretch>& seen) {
-  std::vector<KeyStretch> steps;
-  for (const SeenStretch& own : seen) {
+// The steps that any query sees, as disjoint ranges of whole steps.
+std::vector<KeyInterval> steps_of(const std::vector<SeenInterval>& seen) {
+  std::vector<KeyInterval> steps;
+  for (const SeenInterval& own : seen) {
     if (own.keys.begin >= own.keys.end) continue;
     steps.push_back({own.keys.begin / kRunStep * kRunStep, round_up(own.keys.end, kRunStep)});
   }
-  std::sort(steps.begin(), steps.end(), [](const KeyStretch& a, const KeyStretch& b) { return a.begin < b.begin; });
-  std::vector<KeyStretch> joined;
-  for (const KeyStretch& own : steps) {
+  std::sort(steps.begin(), steps.end(), [](const KeyInterval& a, const KeyInterval& b) { return a.begin < b.begin; });
+  std::vector<KeyInterval> joined;
+  for (const KeyInterval& own : steps) {
     if (joined.empty() || own.begin > joined.back().end) {
       joined.push_back(own);
     } else {
@@ -36,12 +36,12 @@ std::vector<KeyStretch> steps_of(const std::vector<SeenStretch>& seen) {
 }
 
 // Runs of whole steps, cut at key split boundaries.
-GroupTiles tiles_of_group(const std::vector<SeenStretch>& seen) {
+GroupTiles tiles_of_group(const std::vector<SeenInterval>& seen) {
   GroupTiles out;
-  const std::vector<KeyStretch> steps = steps_of(seen);
+  const std::vector<KeyInterval> steps = steps_of(seen);
   std::int64_t columns = 0;
-  std::vector<std::int64_t> first_columns;  // of each stretch of steps
-  for (const KeyStretch& own : steps) {
+  std::vector<std::int64_t> first_columns;  // of each range of steps
+  for (const KeyInterval& own : steps) {
     first_columns.push_back(columns);
     for (std::int64_t key = own.begin; key < own.end;) {
       const std::int64_t end = std::min(own.end, round_up(key + 1, kKeySplit));
@@ -51,11 +51,11 @@ GroupTiles tiles_of_group(const std::vector<SeenStretch>& seen) {
     }
   }
   out.visible.assign(static_cast<std::size_t>(columns), 0);
-  for (const SeenStretch& own : seen) {
+  for (const SeenInterval& own : seen) {
     if (own.keys.begin >= own.keys.end) continue;
-    // The stretch of steps that contains it: the last one that begins at or before it.
+    // The range of steps that contains it: the last one that begins at or before it.
     const auto after = std::upper_bound(steps.begin(), steps.end(), own.keys.begin,
-                                        [](std::int64_t key, const KeyStretch& s) { return key < s.begin; });
+                                        [](std::int64_t key, const KeyInterval& s) { return key < s.begin; });
     const auto at = static_cast<std::size_t>(after - steps.begin() - 1);
     for (std::int64_t key = own.keys.begin; key < own.keys.end; ++key) {
       std::uint16_t& column = out.visible[static_cast<std::size_t>(first_columns[at] + key - steps[at].begin)];
@@ -84,7 +84,7 @@ void fill_split_offsets(TypeTiles& tiles, std::int64_t groups) {
 
 }  // namespace
 
-TypeTiles build_stretches(const StretchPattern& pattern) {
+TypeTiles build_key_ranges(const RangePattern& pattern) {
   TypeTiles tiles;
   tiles.type = pattern.type;
   tiles.heads = pattern.heads;
@@ -106,12 +106,12 @@ TypeTiles build_stretches(const StretchPattern& pattern) {
     const auto at = static_cast<std::size_t>(query.example);
     const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
     const std::int64_t end = std::min<std::int64_t>(queries, query.query + kGroup);
-    std::vector<SeenStretch> seen;
-    std::vector<KeyStretch> own;
+    std::vector<SeenInterval> seen;
+    std::vector<KeyInterval> own;
     for (int i = 0; query.query < end; ++query.query, ++i) {
       own.clear();
       pattern.append_seen(query, own);
-      for (const KeyStretch& keys : own) seen.push_back({keys, static_cast<std::uint16_t>(1u << i)});
+      for (const KeyInterval& keys : own) seen.push_back({keys, static_cast<std::uint16_t>(1u << i)});
     }
     groups[static_cast<std::size_t>(number)] = tiles_of_group(seen);
   });

@@ -15,18 +15,18 @@
 #include "sparse/tile_run.h"
 
 // GCC's intrinsics are inline assembly, which functions compiled for other processors may contain: they run only where
-// Bf16Tiles::weaves says so. Other compilers call the products one after the other.
+// Bf16Tiles::interleaves says so. Other compilers call the products one after the other.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
-#define ETC_WEAVES_TILES 1
+#define ETC_INTERLEAVES_TILES 1
 #endif
 
 namespace etc::sparse {
 
-inline constexpr std::int64_t kWovenSize = 64;  // D
+inline constexpr std::int64_t kInterleavedSize = 64;  // D
 
 // What the products of one step read and write.
-struct WovenOperands {
+struct InterleavedOperands {
   const std::uint16_t* q_pairs;  // [32, kGroup, 2]
   const std::uint16_t* k;        // [32, 64]: keys of the step after
   float* s;                      // [32, kGroup]: their dot products
@@ -34,13 +34,13 @@ struct WovenOperands {
   const std::uint16_t* v;        // [64, 32]: its values by components
 };
 
-#ifdef ETC_WEAVES_TILES
+#ifdef ETC_INTERLEAVES_TILES
 
-class WovenProducts {
+class InterleavedProducts {
  public:
   // Nothing to issue.
-  WovenProducts() = default;
-  explicit WovenProducts(const WovenOperands& of) : of_(&of), next_(0) { asm volatile("" ::: "memory"); }
+  InterleavedProducts() = default;
+  explicit InterleavedProducts(const InterleavedOperands& of) : of_(&of), next_(0) { asm volatile("" ::: "memory"); }
 
   // Issues the next part, if any is left. Parts are of equal length, and a product follows the load of its operand by
   // one part.
@@ -52,20 +52,20 @@ class WovenProducts {
         _tile_zero(4);
         _tile_zero(5);
         _tile_loadd(7, of_->q_pairs, kLine);
-        _tile_loadd(6, of_->k, 2 * kWovenSize);
+        _tile_loadd(6, of_->k, 2 * kInterleavedSize);
         break;
       case 1:
         _tile_dpbf16ps(4, 6, 7);
-        _tile_loadd(6, of_->k + 16 * kWovenSize, 2 * kWovenSize);
+        _tile_loadd(6, of_->k + 16 * kInterleavedSize, 2 * kInterleavedSize);
         break;
       case 2:
         _tile_dpbf16ps(5, 6, 7);
         _tile_loadd(7, of_->q_pairs + 16 * kLine / 2, kLine);
-        _tile_loadd(6, of_->k + 32, 2 * kWovenSize);
+        _tile_loadd(6, of_->k + 32, 2 * kInterleavedSize);
         break;
       case 3:
         _tile_dpbf16ps(4, 6, 7);
-        _tile_loadd(6, of_->k + 16 * kWovenSize + 32, 2 * kWovenSize);
+        _tile_loadd(6, of_->k + 16 * kInterleavedSize + 32, 2 * kInterleavedSize);
         break;
       case 4:
         _tile_dpbf16ps(5, 6, 7);
@@ -105,15 +105,15 @@ class WovenProducts {
   static constexpr std::int64_t kLine = 64;  // bytes of a tile row
   static constexpr int kParts = 9;
 
-  const WovenOperands* of_ = nullptr;
+  const InterleavedOperands* of_ = nullptr;
   int next_ = kParts;
 };
 
 #else
 
-struct WovenProducts {
-  WovenProducts() = default;
-  explicit WovenProducts(const WovenOperands&) {}
+struct InterleavedProducts {
+  InterleavedProducts() = default;
+  explicit InterleavedProducts(const InterleavedOperands&) {}
   void issue() {}
   void finish() {}
 };

@@ -14,32 +14,32 @@
 namespace etc::serve {
 
 // Thread-safe.
-class Room : NotCopied {
+class MemoryBudget : NotCopied {
  public:
-  // A reserved part, returned in the destructor; the room must outlive it.
+  // A reserved part, returned in the destructor; the budget must outlive it.
   class Part {
    public:
     Part() = default;
-    Part(Part&& other) noexcept : room_(std::exchange(other.room_, nullptr)), bytes_(other.bytes_) {}
+    Part(Part&& other) noexcept : budget_(std::exchange(other.budget_, nullptr)), bytes_(other.bytes_) {}
     Part& operator=(Part&& other) noexcept {
-      std::swap(room_, other.room_);
+      std::swap(budget_, other.budget_);
       std::swap(bytes_, other.bytes_);
       return *this;
     }
     ~Part() {
-      if (room_ != nullptr) room_->give_back(bytes_);
+      if (budget_ != nullptr) budget_->give_back(bytes_);
     }
 
    private:
-    friend class Room;
-    Part(Room* room, std::int64_t bytes) : room_(room), bytes_(bytes) {}
+    friend class MemoryBudget;
+    Part(MemoryBudget* budget, std::int64_t bytes) : budget_(budget), bytes_(bytes) {}
 
-    Room* room_ = nullptr;
+    MemoryBudget* budget_ = nullptr;
     std::int64_t bytes_ = 0;
   };
 
   // bytes: the whole budget, 0: without limit. wait_seconds: the longest time take() waits.
-  Room(std::int64_t bytes, double wait_seconds) : bytes_(bytes), wait_seconds_(wait_seconds) {}
+  MemoryBudget(std::int64_t bytes, double wait_seconds) : bytes_(bytes), wait_seconds_(wait_seconds) {}
 
   // nullopt: not available now. Throws Refused 413 if it exceeds the whole budget.
   std::optional<Part> try_take(std::int64_t bytes);
