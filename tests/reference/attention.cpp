@@ -64,6 +64,7 @@ std::vector<Pair> pairs_of(const Attention& a, const Query& query, std::int64_t 
     for (std::size_t e = 0; e < b; ++e) {
       before += (a.query_offsets[e + 1] - a.query_offsets[e]) * (type.key_offsets[e + 1] - type.key_offsets[e]);
     }
+    pairs.reserve(pairs.size() + static_cast<std::size_t>(type.window ? std::min(keys, width) : keys));
     for (std::int64_t j = 0; j < keys; ++j) {
       const std::int64_t column = type.window ? j - query.in_example + type.radius : j;
       if (type.window && (column < 0 || column >= width)) continue;
@@ -120,11 +121,15 @@ struct PairTables {
 
 double score(const Attention& a, const Query& query, std::int64_t head, const Pair& pair) {
   const PairTables tables(a, pair, head);
+  const double* const q = a.q.data() + vector_at(a, query.row, head);
+  const double* const k = a.types[pair.type].k.data() + vector_at(a, pair.key, head);
   double sum = tables.row < 0 ? 0.0 : at(a.rel_bias, tables.row);
+  if (tables.row < 0) {  // the same sum, of terms that are not 0
+    for (std::int64_t d = 0; d < a.head_size; ++d) sum += q[d] * k[d];
+    return sum * scale_of(a);
+  }
   for (std::int64_t d = 0; d < a.head_size; ++d) {
-    const double q = at(a.q, vector_at(a, query.row, head) + d);
-    const double k = at(a.types[pair.type].k, vector_at(a, pair.key, head) + d);
-    sum += q * k * tables.product(a, d) + q * tables.of(a.rel, d) + k * tables.of(a.rel_k, d);
+    sum += q[d] * k[d] * tables.product(a, d) + q[d] * tables.of(a.rel, d) + k[d] * tables.of(a.rel_k, d);
   }
   return sum * scale_of(a);
 }
@@ -138,6 +143,7 @@ struct Row {
 Row softmax_row(const Attention& a, const Query& query, std::int64_t head, const std::vector<Pair>& pairs) {
   Row row;
   std::vector<double> logits;
+  for (std::vector<double>* of_pairs : {&row.running, &row.p, &logits}) of_pairs->reserve(pairs.size());
   double max = -std::numeric_limits<double>::infinity();
   for (const Pair& pair : pairs) {
     const KeyType& type = a.types[pair.type];
@@ -148,10 +154,13 @@ Row softmax_row(const Attention& a, const Query& query, std::int64_t head, const
     if (pair.visible) max = std::max(max, logits.back());
   }
   double sum = 0.0;
-  for (std::size_t n = 0; n < pairs.size(); ++n) sum += pairs[n].visible ? std::exp(logits[n] - max) : 0.0;
-  if (sum > 0.0) row.lse = max + std::log(sum);
   for (std::size_t n = 0; n < pairs.size(); ++n) {
-    row.p.push_back(pairs[n].visible ? std::exp(logits[n] - row.lse) : 0.0);
+    row.p.push_back(pairs[n].visible ? std::exp(logits[n] - max) : 0.0);
+    sum += row.p.back();
+  }
+  if (sum > 0.0) {
+    row.lse = max + std::log(sum);
+    for (double& p : row.p) p /= sum;
   }
   return row;
 }

@@ -1,8 +1,10 @@
 #include "tests/support/folders.h"
 
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -62,8 +64,24 @@ void write_file(const fs::path& path, std::string_view bytes) {
   if (!file) fail("test", "cannot write {}", path.string());
 }
 
+namespace {
+
+// TMPDIR; without it in memory, where there is room: programs under test sync what they write, and the disk would take a
+// sixth of the processor's time.
+fs::path place_of_folders() {
+  constexpr const char* kMemory = "/dev/shm";
+  constexpr std::uint64_t kRoom = std::uint64_t{4} << 30;
+  struct statvfs memory = {};
+  const bool usable = std::getenv("TMPDIR") == nullptr && ::statvfs(kMemory, &memory) == 0 &&
+                      memory.f_bavail * memory.f_frsize >= kRoom && (memory.f_flag & ST_NOEXEC) == 0 &&
+                      ::access(kMemory, W_OK | X_OK) == 0;
+  return usable ? kMemory : fs::temp_directory_path();
+}
+
+}  // namespace
+
 TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (fs::temp_directory_path() / "etc-test-XXXXXX").string();
+  std::string pattern = (place_of_folders() / "etc-test-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) fail("test", "cannot make a temporary folder");
   path_ = pattern;
 }

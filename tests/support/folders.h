@@ -32,7 +32,7 @@ void skip(const std::string& why);
 // most of the time of tests that write many files. Throws Error.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-// A new temporary folder; the destructor removes it with its contents.
+// A new temporary folder, in $TMPDIR or in memory; the destructor removes it with its contents.
 class TemporaryFolder : NotCopied {
  public:
   TemporaryFolder();

@@ -93,7 +93,7 @@ class Emulator {
   Thread& self() { return *threads_[static_cast<std::size_t>(current_)]; }
   int current() const { return current_; }
   std::int64_t block_index(int axis) const { return block_[axis]; }
-  Moment now() const { return moment_of(current_); }
+  const Moment& now() const { return now_; }
   std::int64_t block_number() const { return block_number_; }
   std::int64_t shared_bytes() const { return shared_bytes_; }
   unsigned char* shared() { return shared_.data(); }
@@ -116,14 +116,15 @@ class Emulator {
     throw Fault(fmt::format("{}: block ({}, {}, {}), thread {}, {}:{}: {}", kernel_, block_[0], block_[1], block_[2],
                             current_, file_name(site.file), site.line, what));
   }
+  template <Conflict (SharedCell::*kAccess)(const Moment&)>
+  void check_cell(std::uint32_t at, Site site, const char* verb) {
+    const Conflict conflict = (cell(at).*kAccess)(now_);
+    if (conflict.trouble != Trouble::none) shared_fault(conflict, at, site, verb);
+  }
   // `step`: 4 if only whole words are accessed, else 2.
   template <Conflict (SharedCell::*kAccess)(const Moment&)>
   void check_cells(std::uint32_t offset, std::uint32_t bytes, std::uint32_t step, Site site, const char* verb) {
-    const Moment moment = now();
-    for (std::uint32_t at = offset; at < offset + bytes; at += step) {
-      const Conflict conflict = (cell(at).*kAccess)(moment);
-      if (conflict.trouble != Trouble::none) shared_fault(conflict, at, site, verb);
-    }
+    for (std::uint32_t at = offset; at < offset + bytes; at += step) check_cell<kAccess>(at, site, verb);
   }
   void land(const Copy& copy);
 
@@ -132,7 +133,12 @@ class Emulator {
     return {static_cast<std::uint16_t>(thread), static_cast<std::uint16_t>(interval_),
             warp_intervals_[static_cast<std::size_t>(thread / kWarp)]};
   }
-  [[noreturn]] void shared_fault(const Conflict& conflict, std::uint32_t at, Site site, const char* verb) const;
+  // The following operations are this thread's.
+  void act_as(int thread) {
+    current_ = thread;
+    now_ = moment_of(thread);
+  }
+  [[noreturn]] void shared_fault(Conflict conflict, std::uint32_t at, Site site, const char* verb) const;
   void check_limits(const Grid& grid, int threads, std::int64_t max_shared) const;
   void run_block();
   bool run_warp(int warp);
@@ -146,6 +152,7 @@ class Emulator {
   const void* params_ = nullptr;
   std::vector<std::unique_ptr<Thread>> threads_;
   int thread_count_ = 0, current_ = 0;
+  Moment now_;  // of the current thread
   std::int64_t block_[3] = {0, 0, 0}, block_number_ = 0;
   std::uint32_t interval_ = 0;
   std::vector<std::uint32_t> warp_intervals_;
@@ -158,9 +165,11 @@ class Emulator {
   std::exception_ptr failure_;
 };
 
+// Not local to a function, which would check at every access whether it is the first.
+Emulator g_emulator;
+
 Emulator& emulator() {
-  static Emulator instance;
-  return instance;
+  return g_emulator;
 }
 
 void Emulator::check_limits(const Grid& grid, int threads, std::int64_t max_shared) const {
@@ -201,7 +210,7 @@ void Emulator::launch(const char* name, const Grid& grid, int threads, std::int6
 }
 
 void Emulator::resume(int thread) {
-  current_ = thread;
+  act_as(thread);
   Thread& t = *threads_[static_cast<std::size_t>(thread)];
   t.wait = Wait::nothing;
   t.ended = !t.fiber.resume();
@@ -330,7 +339,7 @@ void Emulator::finish_warp_wait(int first, int count) {
 void Emulator::load_matrix(int first, bool transposed) {
   std::uint16_t matrices[4][8][8];
   for (int i = 0; i < kWarp; ++i) {
-    current_ = first + i;
+    act_as(first + i);
     const Thread& t = self();
     if (t.offset % 16 != 0) fault(t.site, fmt::format("unaligned: a row of 16 bytes at offset {}", t.offset));
     check_cells<&SharedCell::read>(t.offset, 16, 2, t.site, "read");
@@ -373,7 +382,7 @@ void Emulator::mma(int first) {
   }
 }
 
-void Emulator::shared_fault(const Conflict& conflict, std::uint32_t at, Site site, const char* verb) const {
+void Emulator::shared_fault(Conflict conflict, std::uint32_t at, Site site, const char* verb) const {
   if (conflict.trouble == Trouble::uninitialised) {
     fault(site, fmt::format("uninitialised: {} of shared memory at offset {} that nobody has written", verb, at));
   }
@@ -462,14 +471,7 @@ std::uintptr_t check_place(const void* base, std::int64_t size, std::int64_t i, 
   return address;
 }
 
-// memcpy, whose calls for a word take longer than the word's checks.
-void copy_bytes(void* to, const void* from, std::uint32_t bytes) {
-  if (bytes == sizeof(std::uint32_t)) {
-    std::memcpy(to, from, sizeof(std::uint32_t));
-  } else {
-    std::memcpy(to, from, bytes);
-  }
-}
+constexpr std::uint32_t kWord = sizeof(std::uint32_t);
 
 }  // namespace
 
@@ -526,14 +528,24 @@ std::uint32_t take_shared(std::int64_t end, Site site) {
 
 void load_shared(std::uint32_t offset, std::uint32_t bytes, void* value, Site site) {
   Emulator& e = emulator();
-  e.check_cells<&SharedCell::read>(offset, bytes, bytes >= 4 ? 4 : 2, site, "read");
-  copy_bytes(value, e.shared() + offset, bytes);
+  if (bytes == kWord) {  // nearly always, and most of the time of a kernel's emulation
+    e.check_cell<&SharedCell::read>(offset, site, "read");
+    std::memcpy(value, e.shared() + offset, kWord);
+    return;
+  }
+  e.check_cells<&SharedCell::read>(offset, bytes, std::min(bytes, kWord), site, "read");
+  std::memcpy(value, e.shared() + offset, bytes);
 }
 
 void store_shared(std::uint32_t offset, std::uint32_t bytes, const void* value, Site site) {
   Emulator& e = emulator();
-  e.check_cells<&SharedCell::write>(offset, bytes, bytes >= 4 ? 4 : 2, site, "write");
-  copy_bytes(e.shared() + offset, value, bytes);
+  if (bytes == kWord) {
+    e.check_cell<&SharedCell::write>(offset, site, "write");
+    std::memcpy(e.shared() + offset, value, kWord);
+    return;
+  }
+  e.check_cells<&SharedCell::write>(offset, bytes, std::min(bytes, kWord), site, "write");
+  std::memcpy(e.shared() + offset, value, bytes);
 }
 
 void shared_out_of_bounds(std::int64_t i, std::int64_t count, Site site) {

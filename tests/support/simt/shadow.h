@@ -14,6 +14,7 @@ struct Moment {
   std::uint16_t interval = 0;       // block barriers passed; where it wraps, a race may be reported that is none
   std::uint32_t warp_interval = 0;  // warp barriers passed, of this thread's warp
   std::uint32_t warp() const { return thread / 32u; }
+  bool operator==(const Moment&) const = default;
 };
 
 // Whether no barrier orders the earlier access `a` before `b`.
@@ -67,6 +68,7 @@ inline Conflict SharedCell::read(const Moment& now) {
   if (in_flight_) return {Trouble::in_flight, writer_.thread};
   if (!written_) return {Trouble::uninitialised};
   if (unordered(writer_, now)) return {Trouble::race, writer_.thread};
+  if (reader_count_ > 0 && readers_[0] == now) return {};  // nothing of the following would change
   if (reader_count_ == 0 || readers_[0].interval != now.interval) {
     reading_warps_ = 0;
     reader_count_ = 0;

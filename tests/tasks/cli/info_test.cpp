@@ -187,12 +187,12 @@ TEST_CASE("info describes damaged analyses or names what is wrong with them", "[
   for (std::size_t part = 0; part < 16; ++part) {
     CHECK(run("analysis/summary.json", folder / "analysis", summary.substr(0, summary.size() * part / 16)) == 1);
   }
-  int told = 0, refused = 0;
+  CHECK(run("analysis/summary.json", folder / "analysis", summary + "\n") == 0);
+  int refused = 0;  // which ones depends on the length of the paths in the summary
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     CAPTURE(seed);
-    ++(run("analysis/summary.json", folder / "analysis", etc::test::mutate(summary, seed)) == 0 ? told : refused);
+    refused += run("analysis/summary.json", folder / "analysis", etc::test::mutate(summary, seed));
   }
-  CHECK(told > 0);
   CHECK(refused > 0);
 
   // Every member of another type is named.
