@@ -10,7 +10,8 @@ namespace etc::serve {
 
 Scheduler::Scheduler(const SchedulerLimits& limits) : limits_(limits) {
   const SignalsBlocked for_threads;
-  for (const bool beside : {false, true}) threads_.emplace_back([this, beside] { work(beside); });
+  threads_.emplace_back([this] { work(false); });
+  if (limits.second_thread) threads_.emplace_back([this] { work(true); });
 }
 
 Scheduler::~Scheduler() {

@@ -1,6 +1,6 @@
 // Decides which waiting requests are computed together, and when.
 //
-// Two threads compute. The first takes the request that has waited longest, with later ones of its kind, up to a number
+// Two threads compute, on a device one. The first takes the request that has waited longest, with later ones of its kind, up to a number
 // of tokens. Requests that arrive meanwhile form the next batch, so batches grow with the rate of requests, and no
 // request waits for a batch to fill. If half of the waiting tokens is enough for a batch, the first thread takes only
 // that half: while the other half is computed, the first half's clients read their answers and send new requests, so
@@ -74,6 +74,7 @@ struct SchedulerLimits {
   std::int64_t waiting = 256;       // jobs at most
   std::int64_t memory = 0;          // bytes that jobs may take at a time; 0: without limit
   double wait_seconds = 300;        // longest waiting time of a job
+  bool second_thread = true;        // false on a device, which only one thread may use
 };
 
 struct SchedulerCounts {

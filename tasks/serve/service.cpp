@@ -198,6 +198,7 @@ void Service::load() {
   texts.max_long_tokens = options_.max_long_tokens;
   if (answers_records(model.model)) {
     records_ = std::make_unique<RecordModel>(kServe, model);
+    device_ = records_->device();
     try {
       texts_ = std::make_unique<TextEncoder>(kServe, texts, *records_->running().model.encoder);
     } catch (const UsageError&) {
@@ -206,10 +207,11 @@ void Service::load() {
       no_texts_ = error.what();
     }
   } else {
-    texts.device = open_device(model.device).device;
+    texts.device = device_ = open_device(model.device).device;
     texts.types = chosen_types(model.compute, model.scores, texts.device);
     texts_ = std::make_unique<TextEncoder>(kServe, texts);
   }
+  options_.scheduling.second_thread = device_ == Device::cpu;
   asking_.records = records_.get();
   asking_.texts = texts_.get();
   asking_.vocabulary = records_ != nullptr ? &records_->tokenizer() : &texts_->tokenizer();
@@ -221,16 +223,14 @@ void Service::share_memory() {
   bytes_of([] {});  // before threads compute
   const std::int64_t limit = options_.model.memory_limit;
   if (limit <= 0) return;
-  if (records_ != nullptr && records_->device() != Device::cpu)
-    fail_usage(kServe, "--memory-limit: expected a model on the processor");
+  if (device_ != Device::cpu) fail_usage(kServe, "--memory-limit: expected a model on the processor");
   // Fixed thresholds: otherwise both would grow by themselves, and the threads' heaps would keep freed memory, each as
   // much as its largest request took.
   constexpr int kKeptByHeap = 128 << 10;
   ::mallopt(M_MMAP_THRESHOLD, kKeptByHeap);
   ::mallopt(M_TRIM_THRESHOLD, kKeptByHeap);
-  constexpr std::int64_t kShareOfBodies = 32;
   std::int64_t& bodies = options_.http.all_bodies_bytes;
-  bodies = std::max(options_.http.body_bytes, std::min(bodies, limit / kShareOfBodies));
+  bodies = std::max(options_.http.body_bytes, std::min(bodies, limit / 32));  // all bodies: a 32nd
   const std::int64_t held = memory_ledger::report().total + bytes_beside_buffers();
   const std::int64_t beside =
       bytes_of_computing() + kConnectionBytes * options_.http.connections + kTimesOfBody * bodies;

@@ -66,6 +66,7 @@ class Service final : public HttpHandler {
   std::unique_ptr<RecordModel> records_;
   std::unique_ptr<TextEncoder> texts_;
   std::string no_texts_;  // why there is no text encoder
+  Device device_ = Device::cpu;
   Asking asking_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<MemoryBudget> reading_, lists_;  // for texts and the data made from them, and for arrays

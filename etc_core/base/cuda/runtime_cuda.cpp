@@ -13,8 +13,13 @@ namespace etc::simt {
 
 namespace {
 
+struct Opened {
+  int device;
+  cudaStream_t stream;
+};
+
 // The first use of the device: checks that it exists and supports the kernels.
-cudaStream_t open_stream() {
+Opened open_device() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   int driver = 0;  // its version; 0: none is installed, which the runtime calls too old as well
@@ -44,18 +49,22 @@ cudaStream_t open_stream() {
   check_cuda("cuda: memory pool", cudaDeviceGetDefaultMemPool(&pool, chosen));
   std::uint64_t all = ~std::uint64_t{0};
   check_cuda("cuda: memory pool", cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
-  return stream;
+  return {chosen, stream};
 }
 
+// The stream. The device becomes the calling thread's, because the runtime gives every new thread device 0; an error is
+// reported by the call that follows.
 cudaStream_t opened() {
-  static const cudaStream_t stream = open_stream();
-  return stream;
+  static const Opened opened = open_device();
+  thread_local const cudaError_t chosen = cudaSetDevice(opened.device);
+  static_cast<void>(chosen);
+  return opened.stream;
 }
 
 cudaStream_t stream_of(Queue queue) {
-  if (queue == Queue::compute) return opened();
+  const cudaStream_t compute = opened();
+  if (queue == Queue::compute) return compute;
   static const cudaStream_t copies = [] {
-    opened();
     cudaStream_t stream = nullptr;
     check_cuda("cuda: stream of copies", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     return stream;
@@ -108,8 +117,9 @@ void wait() {
 }
 
 std::int64_t memory_capacity() {
+  opened();
   std::size_t unused = 0, total = 0;
-  check_cuda("cuda: memory of device 0", cudaMemGetInfo(&unused, &total));
+  check_cuda("cuda: memory of the device", cudaMemGetInfo(&unused, &total));
   return static_cast<std::int64_t>(total);
 }
 
@@ -125,6 +135,7 @@ void queue_copy(Queue queue, void* to, const void* from, std::int64_t bytes) {
 }
 
 Event make_event() {
+  opened();
   cudaEvent_t event = nullptr;
   check_cuda("event", cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   return event;

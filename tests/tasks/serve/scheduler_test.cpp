@@ -144,6 +144,22 @@ TEST_CASE("a short request is not held up behind a long one", "[serve]") {
   scheduler.wait(second_long);
 }
 
+TEST_CASE("without a second thread, as on a device, one batch is computed at a time", "[serve]") {
+  Gate gate;
+  Scheduler scheduler({.batch_tokens = 300, .second_thread = false});
+  warm_up(scheduler, gate);
+  WaitingJob long_job(gate, 290, true), brief(gate, 100);
+  scheduler.submit(long_job);
+  wait_until_running(gate, 1);
+  scheduler.submit(brief);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(scheduler.counts().waiting == 1);
+  open(gate);
+  scheduler.wait(long_job);
+  scheduler.wait(brief);
+  CHECK(scheduler.counts().beside_long == 0);
+}
+
 TEST_CASE("requests beyond the most that wait are refused, those of clients that left make room", "[serve]") {
   Gate gate;
   Scheduler scheduler({.batch_tokens = 100, .waiting = 2});
