@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace etc::cli {
 
@@ -12,10 +13,13 @@ constexpr std::int64_t kSliceLayers = 3;
 constexpr std::int64_t kSliceTokens = 2048;  // long tokens, at most
 constexpr std::int64_t kSliceBlock = 4;      // long tokens per global one, at least, if the call has more
 // A machine's rates vary from second to second, most of all while other programs run, so the mean over some seconds
-// predicts a long call better than a single moment. For a short call, a number of calls of its own length suffices.
+// predicts a long call better than a single moment. For a short call, a number of calls of its own length suffices, and
+// fewer where they take equally long.
 constexpr std::int64_t kFewestTurns = 2;
 constexpr double kMeasuredSeconds = 2.0;
 constexpr double kMeasuredCalls = 50;
+constexpr std::int64_t kSteadyTurns = 12;  // at least, before their times are compared
+constexpr double kSteadyError = 0.02;      // of their mean, relative
 
 // The quantity that an operator's time is proportional to.
 double units(const profiler::Row& row) {
@@ -29,6 +33,28 @@ double seconds_of(const Body& body) {
   body();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
+
+// Times of equal calls.
+class Turns {
+ public:
+  void add(double seconds) {
+    ++count_;
+    sum_ += seconds;
+    squares_ += seconds * seconds;
+  }
+  std::int64_t count() const { return count_; }
+  double seconds() const { return sum_; }
+  // Whether the standard error of their mean is small.
+  bool steady() const {
+    if (count_ < kSteadyTurns) return false;
+    const double n = static_cast<double>(count_), variance = std::max(0.0, squares_ - sum_ * sum_ / n) / (n - 1);
+    return std::sqrt(variance / n) <= kSteadyError * sum_ / n;
+  }
+
+ private:
+  std::int64_t count_ = 0;
+  double sum_ = 0, squares_ = 0;
+};
 
 }  // namespace
 
@@ -51,12 +77,12 @@ OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, Inferenc
   EncoderCall call(*slice, mode, types);
   call.initialize(device);
   call.run(input);  // warms caches and does one-time work
-  const double enough = std::min(kMeasuredSeconds, kMeasuredCalls * seconds_of([&] { call.run(input); }));
+  const auto seconds_of_call = [&] { return seconds_of([&] { call.run(input); }); };
+  const double enough = std::min(kMeasuredSeconds, kMeasuredCalls * seconds_of_call());
   const double processor_start = processor_seconds();
   profiler::start();
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  for (std::int64_t turn = 0; turn < kFewestTurns || seconds() < enough; ++turn) call.run(input);
+  Turns turns;
+  while (turns.count() < kFewestTurns || (turns.seconds() < enough && !turns.steady())) turns.add(seconds_of_call());
   profiler::stop();
   processor_ = (processor_seconds() - processor_start) / profiler::elapsed();
   double inside = 0;

@@ -37,8 +37,8 @@ ModelConfig slice_model(const EncoderConfig& model);
 class OperatorRates {
  public:
   // Runs the slice once to warm up and once to time it, then profiles at least two runs, until two seconds or the time
-  // of 50 runs are over. Uses the profiler. Memory used by the slice stays with the process until
-  // release_unused_memory().
+  // of 50 runs are over, or the mean of at least 12 is known to two percent. Uses the profiler. Memory used by the slice
+  // stays with the process until release_unused_memory().
   OperatorRates(const EncoderConfig& model, CallMode mode, InferenceTypes types, Device device, SliceInput shape);
 
   // The time of a call with this work per operator.
