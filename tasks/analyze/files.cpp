@@ -70,6 +70,8 @@ void put_quantity(data::ArrayFileWriter& file, const std::string& path, const Op
   put("histogram", kBins, Counts([](const Distribution& cell, auto& to) {
         for (std::size_t bin = 0; bin < kBins; ++bin) to.push_back(cell.bins().empty() ? 0 : cell.bins()[bin]);
       }));
+  put_array(file, path + "/histogram_end", {1},
+            std::vector<float>{static_cast<float>(results.cell(quantity, 0, 0).upper())});
 }
 
 // Means [layers, heads, groups, columns] of sums over queries; counts [groups, columns], or [groups] for all columns.
@@ -205,25 +207,23 @@ Json number(double value) {
   return std::isnan(value) ? Json() : Json(value);
 }
 
-// The first layer's attention near distance 0 and within distance 10; mean over heads, first query group.
+// The first layer's attention near distance 0 and within distance 10, or the reach if that is less; mean over heads, first
+// query group. The mean at a distance is over the queries that have it, the mass within a distance over all queries.
 Json near_attention(const OperatorResults& of) {
   const std::vector<float> means = distance_means(of);
-  const std::int64_t columns = 2 * of.reach + 1;
+  const std::int64_t columns = 2 * of.reach + 1, far = std::min(kFarFrom, of.reach);
   Json json = Json::object();
   double within = 0;
-  bool any = false;
-  for (std::int64_t d = -std::min(kFarFrom, of.reach); d <= std::min(kFarFrom, of.reach); ++d) {
+  for (std::int64_t d = -far; d <= far; ++d) {
     double sum = 0;
     for (std::int64_t head = 0; head < of.heads; ++head) {
-      sum += static_cast<double>(means[static_cast<std::size_t>(head * of.groups * columns + d + of.reach)]);
+      const auto at = static_cast<std::size_t>(head * of.groups * columns + d + of.reach);
+      sum += static_cast<double>(means[at]);
+      within += of.distance_mass[at] / static_cast<double>(of.cell(Quantity::entropy, 0, head).count());
     }
-    const double mean = sum / static_cast<double>(of.heads);
-    if (std::abs(d) <= 2) json[fmt::format("{:+}", d)] = number(mean);
-    if (std::isnan(mean)) continue;
-    within += mean;
-    any = true;
+    if (std::abs(d) <= 2) json[fmt::format("{:+}", d)] = number(sum / static_cast<double>(of.heads));
   }
-  json["within_10"] = any ? Json(within) : Json();
+  json[fmt::format("within_{}", far)] = number(within / static_cast<double>(of.heads));
   return json;
 }
 

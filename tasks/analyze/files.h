@@ -12,6 +12,7 @@ namespace etc::analyze {
 // analysis.h5: arrays of floats [layers, heads, groups, …]; counts and histograms are int64
 //   PATH/{count,mean,var,least,largest,skipped,quantiles [.., 5],histogram [.., 512]}
 //                                                     PATH: h5_path of every quantity that has values
+//   PATH/histogram_end [1]: the equal bins go from 0 to it; of entropies the log of a bound of the keys a query sees
 //   [etc/]label_mass/TYPE [.., R], distance_mass/TYPE [.., 2*reach+1]: means over queries (for a distance, over the queries
 //                                                     that have it inside the sequence)
 //   jsd_of_heads/OPERATOR/{mean,median} [layers, heads, heads of the layer before], if all heads are compared

@@ -382,6 +382,17 @@ TEST_CASE("distances of global keys and what lies outside are told by query grou
   const auto carry = values("carry_largest/long/mean"), most = values("carry_largest/long/largest");
   const etc::Json summary = etc::read_json_file(scene.output / "summary.json").at("models").at(0).at("operators");
   CHECK(summary.at(0).at("mean_over_heads_by_layer").at("carry_largest").at("largest").size() == 2);
+  // The window is narrower than 10: all of its mass is near.
+  const double near = summary.at(0).at("first_layer_probability_by_distance").at("within_4").get<double>();
+  const auto window = values("etc/mass/l2l/mean");
+  CHECK(near == Approx((window[0] + window[6]) / 2).epsilon(1e-5));
+  // The last bin with a value is that of the largest one.
+  CHECK(values("jsd/long/histogram_end") == std::vector<double>{1});
+  const double end = values("entropy/global/histogram_end").at(0);
+  const auto bins = values("entropy/global/histogram"), largest = values("entropy/global/largest");
+  std::size_t last = 0;
+  for (std::size_t bin = 0; bin < 512; ++bin) last = bins[bin] > 0 ? bin : last;
+  CHECK(last == static_cast<std::size_t>(largest[0] / end * 512));
   for (std::size_t i = 0; i < carry.size(); ++i) {
     if (!std::isnan(carry[i])) CHECK(most[i] >= carry[i]);
   }
@@ -432,7 +443,7 @@ TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[ana
   CHECK(has(none.out, "group cls: the data have no such query"));
   const etc::Json of_none = etc::read_json_file(scene.output / "summary.json").at("models").at(0).at("operators").at(0);
   CHECK(of_none.at("rank_correlation_of_layer_and_median_entropy").is_null());
-  CHECK(of_none.at("first_layer_probability_by_distance").at("within_10").is_null());
+  CHECK(of_none.at("first_layer_probability_by_distance").at("within_4").is_null());
   fs::remove_all(scene.output);
   const Result one_layer = scene.analyze({"--examples", "50"});
   INFO(one_layer.err);

@@ -1,6 +1,8 @@
 // Files of translations scored: keys, several references, the papers' forms, a baseline, and faults of files.
 #include "tasks/translation/score.h"
 
+#include <cmath>
+
 #include "etc_core/base/error.h"
 #include "tasks/task_kind.h"
 #include "tests/support/catch.h"
@@ -52,6 +54,22 @@ TEST_CASE("keys change words, case and smoothing, and the papers' forms are told
   CHECK(forms["tokenised"] == forms["bleu"]);  // nothing to smooth here
   CHECK(forms["compound_split"].get<double>() > forms["tokenised"].get<double>());
   CHECK_THROWS_AS(with({{"bleu_tokenize", "moses"}}), UsageError);
+}
+
+TEST_CASE("in the papers' forms a reference's unknown word matches nothing, though 13a cuts it", "[translation]") {
+  const Files files;
+  files.write("h", "a b <unk> d e f g h\n");
+  files.write("r", "a b <unk> d e f g h\n");
+  const Json forms = files.score({"r"}, {{{"bleu_paper_forms", true}}, {}})["metrics"];
+  CHECK(forms["bleu"].get<double>() == Approx(100));
+  // Precisions 7/8, 5/7, 3/6, 2/5 of the eight words.
+  CHECK(forms["tokenised"].get<double>() == Approx(59.460356));
+  CHECK(forms["compound_split"] == forms["tokenised"]);
+  files.write("h", "<unk> <unk> a b c d\n");
+  files.write("r", "<unk> <unk>. a b c d\n");
+  // Of six words: 4/6, 3/5, 2/4, 1/3, and the reference has one word more.
+  const Json neighbours = files.score({"r"}, {{{"bleu_paper_forms", true}}, {}})["metrics"];
+  CHECK(neighbours["tokenised"].get<double>() == Approx(100 * std::exp(-1.0 / 6) * std::pow(1.0 / 15, 0.25)));
 }
 
 TEST_CASE("a baseline is compared by paired bootstrap", "[translation]") {
