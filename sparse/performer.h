@@ -53,9 +53,10 @@ struct PerformerBackward {
 //   out_i = f(q_i)·(sum_j f(k_j) v_jT) / den_i
 // Not stabilised: without maxima and 1e-6. The published 1/sqrt(m) of both features cancels and is left out.
 // Rules: an example without keys gives out = 0, den = 0 and no gradient. No masks, labels, relative tables, dropout or
-//   running scores: there are no pairs (scores of several layers: join their heads, scale that of one layer). The same bits for any thread count and any batch neighbours: maxima are taken
-//   per example, sums run over chunks of 512 rows counted from the example's first. With causal and stabilised, a later
-//   key still influences a query through the common maximum, but only by the added 1e-6.
+//   running scores, because there are no pairs. (Scores summed over layers: heads joined, nn/carried_heads.h, with the
+//   scale of one layer.) The same bits for any thread count and any batch neighbours: maxima are taken per example, sums
+//   run over chunks of 512 rows counted from the example's first. With causal and stabilised, a later key still
+//   influences a query through the common maximum, but only by the added 1e-6.
 // Cost: 8*N*m*D operations per token, causal about 12. Memory: state, N*m*(D+1) floats per example (causal: per chunk
 //   of 512 tokens); scratch, as much per chunk, and the features of 64 rows per thread (on a GPU per chunk).
 // Throws Error "performer: …" on N, D, m < 1, offsets that do not start at 0 or that decrease, causal with unequal

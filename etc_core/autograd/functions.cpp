@@ -359,7 +359,7 @@ Var embedding(Tape& tape, const EmbeddingSum& sum) {
   return result;
 }
 
-std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Stretch& now, Stretch again) {
+std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Section& now, Section again) {
   if (!tape.recording()) return now(tape, inputs);
   std::vector<Var> results;
   {

@@ -109,7 +109,12 @@ Var dropout(Tape& tape, const Var& x, const Dropout& dropout);
 Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows);
 
 // y = x_0 above x_1: the rows of both, in order.   x_0 [M_0, H], x_1 [M_1, H] → y [M_0 + M_1, H].   Saves nothing.
+// Rules: in fp32 or bf16; throws Error if the widths or the number types differ.
 Var join_rows(Tape& tape, const Var& x_0, const Var& x_1);
+
+// y = rows first … first + count - 1 of x.   x [M, H] → y [count, H].   Saves nothing.
+// Rules: in fp32 or bf16; throws Error on rows outside x.
+Var row_range(Tape& tape, const Var& x, std::int64_t first, std::int64_t count);
 
 // y: the numbers of x in another shape.   x, y: as many numbers.   Saves nothing.
 Var reshaped(Tape& tape, const Var& x, std::vector<std::int64_t> shape);
@@ -146,7 +151,7 @@ enum class Pass { forward, recompute };
 // backward, runs `again` on a separate tape and then that tape's backward pass. Both must compute the same bits from
 // the inputs; they may use parameters, which get their gradients. Gradients of inputs that `again` does not use stay
 // undefined. `now` is not kept after the call. On a tape that does not record, only `now` is run.
-using Stretch = std::function<std::vector<Var>(Tape& tape, const std::vector<Var>& inputs)>;
-std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Stretch& now, Stretch again);
+using Section = std::function<std::vector<Var>(Tape& tape, const std::vector<Var>& inputs)>;
+std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Section& now, Section again);
 
 }  // namespace etc

@@ -1,11 +1,11 @@
 #include "etc_core/autograd/parameter.h"
 
+#include "etc_core/base/shape.h"
+
 namespace etc {
 
 std::int64_t Parameter::size() const {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : shape) count *= extent;
-  return count;
+  return element_count(shape);
 }
 
 Tensor& Parameter::allocate() {

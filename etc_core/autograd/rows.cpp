@@ -1,4 +1,4 @@
-// Choosing, joining and reshaping rows of variables.
+// Choosing, joining, cutting out and reshaping rows of variables.
 #include <array>
 #include <utility>
 
@@ -15,8 +15,15 @@ using namespace recording;
 
 namespace {
 
-void copy_numbers(Device device, const float* from, float* to, std::int64_t count) {
-  if (!counting()) copy_bytes(device, to, device, from, count * static_cast<std::int64_t>(sizeof(float)));
+// The address of number `at` of a tensor of either type.
+void* address(const Tensor& x, std::int64_t at) {
+  return x.type() == ElementType::bf16 ? static_cast<void*>(x.bf16() + at) : x.data() + at;
+}
+
+// Copies as many numbers as `like` has, of its type and on its device.
+void copy_numbers(const Tensor& like, const void* from, void* to) {
+  const Device device = like.device();
+  if (!counting()) copy_bytes(device, to, device, from, like.size() * element_bytes(like.type()));
 }
 
 }  // namespace
@@ -51,22 +58,45 @@ Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows) {
 Var join_rows(Tape& tape, const Var& x_0, const Var& x_1) {
   const Tensor &upper = x_0.value(), &lower = x_1.value();
   check_matrix("join_rows", x_1, upper.cols());
-  const Device device = upper.device();
-  Tensor y = tape.empty({upper.rows() + lower.rows(), upper.cols()}, Purpose::activations, device);
-  copy_numbers(device, upper.data(), y.data(), upper.size());
-  copy_numbers(device, lower.data(), y.data() + upper.size(), lower.size());
+  if (upper.type() != lower.type()) {
+    fail("join_rows", "expected rows of one number type, got {} and {}", element_type_name(upper.type()),
+         element_type_name(lower.type()));
+  }
+  Tensor y =
+      tape.empty({upper.rows() + lower.rows(), upper.cols()}, Purpose::activations, upper.device(), upper.type());
+  copy_numbers(upper, address(upper, 0), address(y, 0));
+  copy_numbers(lower, address(lower, 0), address(y, upper.size()));
   Var result = made(tape, "join_rows", std::move(y));
   if (!tape.recording()) return result;
   const std::array<Slot, 2> slots = {x_0.gradient(), x_1.gradient()};
   const std::array<std::vector<std::int64_t>, 2> shapes = {upper.shape(), lower.shape()};
   record(tape, "join_rows", result, [slots, shapes](Tensor dy) {
-    const float* from = dy.data();
+    std::int64_t at = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      const Tensor dx = Tensor::empty(shapes[i], Purpose::activations, dy.device());
-      copy_numbers(dy.device(), from, dx.data(), dx.size());
-      from += dx.size();
+      const Tensor dx = Tensor::empty(shapes[i], Purpose::activations, dy.device(), dy.type());
+      copy_numbers(dx, address(dy, at), address(dx, 0));
+      at += dx.size();
       if (slots[i]->needed()) slots[i]->add(dx);
     }
+  });
+  return result;
+}
+
+Var row_range(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) {
+  const Tensor& value = x.value();
+  if (first < 0 || count < 0 || first + count > value.rows()) {
+    fail("row_range", "expected rows of x {}, got {} from row {} on", value.shape_text(), count, first);
+  }
+  Tensor y = tape.empty({count, value.cols()}, Purpose::activations, value.device(), value.type());
+  copy_numbers(y, address(value, first * value.cols()), address(y, 0));
+  Var result = made(tape, "row_range", std::move(y));
+  if (!tape.recording()) return result;
+  record(tape, "row_range", result, [slot = x.gradient(), first, shape = value.shape()](Tensor dy) {
+    if (!slot->needed()) return;
+    const Tensor dx = Tensor::empty(shape, Purpose::activations, dy.device(), dy.type());  // [M, H]
+    dx.zero();
+    copy_numbers(dy, address(dy, 0), address(dx, first * dx.cols()));
+    slot->add(dx);
   });
   return result;
 }

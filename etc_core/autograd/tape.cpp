@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/finite.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
@@ -52,8 +52,7 @@ Tensor& Var::grad() {
 }
 
 Tensor TensorPool::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device, ElementType type) {
-  std::int64_t size = 1;
-  for (const std::int64_t extent : shape) size *= extent;
+  const std::int64_t size = element_count(shape);
   for (const Tensor& tensor : held_) {
     if (tensor.is_only_handle() && tensor.size() == size && tensor.purpose() == purpose && tensor.device() == device &&
         tensor.type() == type) {
@@ -109,30 +108,20 @@ void Tape::announce_down_to(std::size_t closures) {
 
 namespace {
 
-// All exponent bits set means nan or infinity.
-bool is_bad(float number) {
-  return (std::bit_cast<std::uint32_t>(number) & 0x7f800000u) == 0x7f800000u;
-}
-bool is_bad(Bf16 number) {
-  return (number.bits & 0x7f80u) == 0x7f80u;
-}
-
 template <typename Number>
 std::int64_t count_bad(const Number* numbers, std::int64_t size) {
   constexpr std::int64_t kBlock = 1 << 18;
   std::atomic<std::int64_t> bad{0};
   parallel_for(ceil_div(size, kBlock), [&](std::int64_t block) {
-    const std::int64_t end = std::min(size, (block + 1) * kBlock);
-    std::uint32_t bad_here = 0;  // counting instead of stopping at the first lets the compiler vectorise the loop
-    for (std::int64_t i = block * kBlock; i < end; ++i) bad_here += is_bad(numbers[i]) ? 1 : 0;
-    bad += bad_here;
+    const std::int64_t first = block * kBlock;
+    bad += count_not_finite(numbers + first, std::min(kBlock, size - first));
   });
   return bad;
 }
 
 template <typename Number>
 std::int64_t first_bad(const Number* numbers, std::int64_t size) {
-  return std::find_if(numbers, numbers + size, [](Number number) { return is_bad(number); }) - numbers;
+  return std::find_if(numbers, numbers + size, [](Number number) { return !is_finite(number); }) - numbers;
 }
 
 }  // namespace

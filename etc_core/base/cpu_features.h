@@ -13,7 +13,7 @@ void require_supported_cpu();
 // The same check for a processor with the given features.
 void require_instructions(bool avx2, bool fma);
 
-// For run records: "AVX-512 (avx512f avx512bw …)" or the like. Resume compares it: bits differ between instruction
+// For run records: "x86-64 avx2 avx512f avx512bw …", or "aarch64". Resume compares it: bits differ between instruction
 // sets.
 std::string instruction_set();
 

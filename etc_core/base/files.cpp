@@ -14,6 +14,7 @@
 
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/same_file.h"
 
 namespace etc {
 
@@ -38,11 +39,7 @@ enum class Claim { ours, taken, unknown };
 // file is left over. A file that was renamed or removed between opening and locking must not be used.
 Claim claim(int descriptor, const std::string& path) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK ? Claim::taken : Claim::unknown;
-  struct stat held {
-  }, there{};
-  const bool same = ::fstat(descriptor, &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
-                    held.st_dev == there.st_dev && held.st_ino == there.st_ino;
-  return same ? Claim::ours : Claim::taken;
+  return leads_to(path, descriptor) ? Claim::ours : Claim::taken;
 }
 
 struct Temporary {

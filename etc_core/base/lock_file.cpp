@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/output_target.h"
+#include "etc_core/base/same_file.h"
 
 namespace etc {
 
@@ -34,14 +34,6 @@ void note_process(int lock, const fs::path& path) {
   const int length = std::snprintf(text, sizeof text, "%d", static_cast<int>(::getpid()));
   if (::ftruncate(lock, 0) == 0 && ::pwrite(lock, text, static_cast<std::size_t>(length), 0) == length) return;
   log::warn("{}: cannot note the process number: {}", path.string(), std::strerror(errno));
-}
-
-// Whether the path still refers to the opened file: the previous owner of the lock may just have removed it.
-bool leads_to(const fs::path& path, int opened) {
-  struct stat held {
-  }, there{};
-  return ::fstat(opened, &held) == 0 && ::stat(path.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
-         held.st_ino == there.st_ino;
 }
 
 }  // namespace
@@ -75,7 +67,7 @@ bool LockFile::take(const fs::path& path) {
               std::strerror(errno));
     return true;
   }
-  if (!leads_to(path, descriptor_)) return false;
+  if (!leads_to(path, descriptor_)) return false;  // the lock's previous owner may just have removed the file
   if (locked) {
     note_process(descriptor_, path);
   } else {

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "etc_core/base/end_of_log.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log_receiver.h"
 #include "etc_core/base/silence.h"
@@ -19,6 +20,12 @@
 namespace etc::log {
 
 namespace {
+
+// The sink of also_to_file; null: none.
+spdlog::sink_ptr& file_sink() {
+  static spdlog::sink_ptr sink;
+  return sink;
+}
 
 // If messages cannot be written (full disk, closed terminal), that is reported once.
 void report_once(const std::string& what) {
@@ -68,14 +75,21 @@ void also_to_file(const std::filesystem::path& path) {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
     sink->set_pattern("%Y-%m-%d %H:%M:%S %l: %v");
     auto& sinks = spdlog::default_logger()->sinks();
-    static spdlog::sink_ptr earlier;  // of a run before this one in the same process
-    std::erase(sinks, earlier);
+    std::erase(sinks, file_sink());  // of a run before this one in the same process
     sinks.push_back(sink);
-    earlier = sink;
+    file_sink() = sink;
     spdlog::default_logger()->flush_on(spdlog::level::info);
   } catch (const spdlog::spdlog_ex& error) {
     fail(path.string(), "cannot open the log: {}", error.what());
   }
+}
+
+void end_file(const std::string& message, bool fault) {
+  if (file_sink() == nullptr) return;
+  spdlog::logger alone("etc", file_sink());
+  alone.set_error_handler(report_once);
+  alone.log(fault ? spdlog::level::err : spdlog::level::info, message);
+  alone.flush();
 }
 
 }  // namespace etc::log

@@ -14,6 +14,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/interruption.h"
+#include "etc_core/base/same_file.h"
 
 namespace etc {
 
@@ -40,11 +41,7 @@ int copy_of_own(const fs::path& link) {
   if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
     return -1;
   const int number = std::atoi(digits.c_str());
-  struct stat held {
-  }, there{};
-  const bool same = ::fstat(number, &held) == 0 && ::stat(link.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
-                    held.st_ino == there.st_ino;
-  return same ? ::fcntl(number, F_DUPFD_CLOEXEC, 3) : -1;
+  return leads_to(link, number) ? ::fcntl(number, F_DUPFD_CLOEXEC, 3) : -1;
 }
 
 // Polls instead of blocking in open(), which would continue to wait after the first Ctrl-C.

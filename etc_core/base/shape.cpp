@@ -22,4 +22,10 @@ std::string shape_text(std::span<const std::int64_t> sizes) {
   return text + "]";
 }
 
+std::int64_t element_count(std::span<const std::int64_t> sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  return count;
+}
+
 }  // namespace etc

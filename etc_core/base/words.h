@@ -8,8 +8,8 @@
 
 namespace etc {
 
-// The candidate nearest to `word` by edit distance, or empty when none is near (more than a third of
-// the letters off, at least two).
+// The candidate nearest to `word` by edit distance, or empty when none is near: at most a third of the letters differ,
+// or two of them; one, if the word has at most three.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
 // "a", "a or b", "a, b or c"

@@ -4,7 +4,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
-#include "etc_core/nn/seq2seq/admin_profile.h"
+#include "etc_core/nn/seq2seq/admin_fold.h"
 #include "etc_core/nn/seq2seq/encoder_decoder.h"
 
 namespace etc {

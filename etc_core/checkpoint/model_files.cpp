@@ -1,8 +1,6 @@
 #include "etc_core/checkpoint/model_files.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <optional>
 #include <set>
 #include <span>
@@ -10,6 +8,7 @@
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/finite.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
@@ -59,21 +58,6 @@ std::string element_text(const std::vector<std::int64_t>& shape, std::int64_t in
   return shape_text(position);
 }
 
-// All exponent bits set means nan or infinity. Counting instead of stopping at the first lets the compiler vectorise.
-bool are_finite(const float* numbers, std::int64_t count) {
-  std::int64_t bad = 0;
-  constexpr std::int64_t kBlock = 1 << 16;  // small enough for 32-bit counters, of which a vector holds more
-  for (std::int64_t first = 0; first < count && bad == 0; first += kBlock) {
-    const std::int64_t end = std::min(count, first + kBlock);
-    std::uint32_t bad_here = 0;
-    for (std::int64_t i = first; i < end; ++i) {
-      bad_here += (std::bit_cast<std::uint32_t>(numbers[i]) & 0x7f800000u) == 0x7f800000u ? 1 : 0;
-    }
-    bad = bad_here;
-  }
-  return bad == 0;
-}
-
 std::string in_message(const std::filesystem::path& file) {
   return "checkpoint: " + file.string();
 }
@@ -92,8 +76,8 @@ bool is_pretraining_tensor(std::string_view name) {
 void require_finite(const std::string& where, const Parameter& parameter) {
   const float* values = parameter.value.data();
   const std::int64_t size = parameter.size();
-  if (are_finite(values, size)) return;
-  const float* found = std::find_if(values, values + size, [](float x) { return !std::isfinite(x); });
+  if (count_not_finite(values, size) == 0) return;
+  const float* found = std::find_if(values, values + size, [](float x) { return !is_finite(x); });
   fail(where, "{} {}: expected finite weights, got {} at element {}", parameter.name, shape_text(parameter.shape),
        *found, element_text(parameter.shape, found - values));
 }
@@ -106,8 +90,9 @@ void fill_parameters(const std::string& where, std::vector<std::pair<Parameter*,
   parallel_for(static_cast<std::int64_t>(sources.size()), [&](std::int64_t i) {
     const auto& [parameter, name] = sources[static_cast<std::size_t>(i)];
     bool finite = true;
-    read(name, parameter->allocate().data(),
-         [&finite](const float* numbers, std::int64_t count) { finite = finite && are_finite(numbers, count); });
+    read(name, parameter->allocate().data(), [&finite](const float* numbers, std::int64_t count) {
+      finite = finite && count_not_finite(numbers, count) == 0;
+    });
     if (!finite) require_finite(where, *parameter);
   });
 }

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "etc_core/base/error.h"
@@ -212,31 +213,35 @@ class MpiCommunicator : private MpiSession, public Communicator {
     });
   }
 
-  std::vector<std::string> do_gather(std::string_view own) override {
-    const auto processes = static_cast<std::size_t>(size());
-    const int length = static_cast<int>(own.size());
-    std::vector<int> lengths(processes), places(processes);
+  // In 64 bits, because the limit of MPI's counts can only be checked once all sizes are known.
+  std::vector<std::int64_t> gather_sizes(std::int64_t own) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(size()));
     MPI_Request request{};
-    locked([&] { return MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD, &request); },
+    locked([&] { return MPI_Iallgather(&own, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, MPI_COMM_WORLD, &request); },
            "MPI_Iallgather");
     wait_for(request);
-    std::int64_t total = 0;
-    for (std::size_t rank = 0; rank < processes; ++rank) {
-      places[rank] = static_cast<int>(total);
-      total += lengths[rank];
-    }
+    return all;
+  }
+
+  std::vector<std::string> do_gather(std::string_view own) override {
+    const std::vector<std::int64_t> sizes = gather_sizes(std::ssize(own));  // by rank
+    const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
     if (total > INT_MAX) fail("communicator", "gather: expected less than 2 GB in all, got {} bytes", total);
-    std::vector<std::string> all(processes);
+    std::vector<std::string> all(sizes.size());
     if (total == 0) return all;
+    const std::vector<int> lengths(sizes.begin(), sizes.end());
+    std::vector<int> places(sizes.size());
+    std::exclusive_scan(lengths.begin(), lengths.end(), places.begin(), 0);
     std::string joined(static_cast<std::size_t>(total), '\0');
+    MPI_Request request{};
     locked(
         [&] {
-          return MPI_Iallgatherv(own.data(), length, MPI_BYTE, joined.data(), lengths.data(), places.data(), MPI_BYTE,
-                                 MPI_COMM_WORLD, &request);
+          return MPI_Iallgatherv(own.data(), static_cast<int>(own.size()), MPI_BYTE, joined.data(), lengths.data(),
+                                 places.data(), MPI_BYTE, MPI_COMM_WORLD, &request);
         },
         "MPI_Iallgatherv");
     wait_for(request);
-    for (std::size_t rank = 0; rank < processes; ++rank) {
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
       all[rank] = joined.substr(static_cast<std::size_t>(places[rank]), static_cast<std::size_t>(lengths[rank]));
     }
     return all;

@@ -69,7 +69,8 @@ std::string own_addresses() {
   return others;
 }
 
-bool wait_until(int socket, short events, Clock::time_point deadline) {
+// Whether the socket has one of these events before the deadline.
+bool has_event(int socket, short events, Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   struct pollfd waiting {
     socket, events, 0
@@ -102,7 +103,7 @@ int connect_to(const std::string& host, std::uint16_t port) {
   Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int begun = ::connect(socket.number(), reinterpret_cast<struct sockaddr*>(&address), sizeof address);
   if (begun != 0 && errno != EINPROGRESS) return -1;
-  if (begun != 0 && !wait_until(socket.number(), POLLOUT, Clock::now() + std::chrono::seconds(3))) return -1;
+  if (begun != 0 && !has_event(socket.number(), POLLOUT, Clock::now() + std::chrono::seconds(3))) return -1;
   int fault = 0;
   socklen_t size = sizeof fault;
   ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &fault, &size);

@@ -9,6 +9,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/words.h"
 #include "etc_core/nn/dense_attention.h"
+#include "etc_core/nn/model_sizes.h"
 
 namespace etc {
 
@@ -28,15 +29,14 @@ using Norms = sparse::PerformerDraw::Norms;
 const std::vector<std::string> kPresets = {"small", "base", "large", "xlarge"};
 
 const FieldList<DenseConfig>& field_list() {
-  constexpr double kMaxSize = 1 << 24;  // products of two sizes stay far inside int64
-  const FieldRule size{.least = 1, .most = kMaxSize}, count{.least = 0, .most = kMaxSize};
+  const FieldRule size{.least = 1, .most = kMaxModelSize}, count{.least = 0, .most = kMaxModelSize};
   const FieldRule rate{.least = 0, .below = 1};
   static const FieldList<DenseConfig> kFields{
       {"vocab_size", &DenseConfig::vocab_size, "rows of the token table", size},
       {"segment_vocab_size", &DenseConfig::segment_vocab_size, "rows of the segment table", size},
       {"embedding_size", &DenseConfig::embedding_size, "width of the token table; none: hidden size", size},
       {"hidden_size", &DenseConfig::hidden_size, "width H of the hidden states", size},
-      {"num_hidden_layers", &DenseConfig::num_hidden_layers, "layers", {.least = 1, .most = 1000}},
+      {"num_hidden_layers", &DenseConfig::num_hidden_layers, "layers", {.least = 1, .most = kMaxModelLayers}},
       {"num_attention_heads", &DenseConfig::num_attention_heads, "heads N", size},
       {"att_size_per_head", &DenseConfig::att_size_per_head, "head size D; none: hidden size / heads", size},
       {"max_absolute_position_embeddings", &DenseConfig::max_absolute_position_embeddings,
@@ -262,11 +262,7 @@ void check_order(const std::string& order, std::int64_t layers) {
 
 void DenseConfig::validate() const {
   field_list().check(*this, "config");
-  if (!att_size_per_head && hidden_size % num_attention_heads != 0) {
-    fail_usage("config",
-               "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
-               num_attention_heads, hidden_size);
-  }
+  check_heads(*this);
   if (rezero_per_branch && !scales_branches()) {
     fail_usage("config", "rezero_per_branch: expected norm rezero or rezero_post_ln beside it, got {}",
                to_json().at("norm").get<std::string>());

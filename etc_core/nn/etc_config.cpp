@@ -8,23 +8,20 @@
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/words.h"
+#include "etc_core/nn/model_sizes.h"
 
 namespace etc {
 
 namespace {
 
-// Products of two sizes and the number of layers stay far below the limit of int64, so that a malicious configuration
-// cannot overflow a count.
-constexpr std::int64_t kMaxSize = 1 << 24;
-constexpr std::int64_t kMaxLayers = 1000;
 constexpr std::int64_t kMaxLabels = 255;  // one byte, 255 itself means masked
 
 const std::vector<std::string> kActivations = {"gelu", "relu", "tanh", "linear"};
 const std::vector<std::string> kPresets = {"tiny", "small", "base", "large"};
 
 struct Rules {
-  FieldRule size{.least = 1, .most = kMaxSize};
-  FieldRule size_or_none{.least = 0, .most = kMaxSize};
+  FieldRule size{.least = 1, .most = kMaxModelSize};
+  FieldRule size_or_none{.least = 0, .most = kMaxModelSize};
   FieldRule rate{.least = 0, .below = 1};
   FieldRule types{.words = {"l2l", "l2g", "g2g", "g2l"}};
 };
@@ -38,7 +35,7 @@ const FieldList<EtcConfig>& field_list() {
       {"segment_vocab_size", &C::segment_vocab_size, "rows of the token type table", size},
       {"embedding_size", &C::embedding_size, "width of the token table; none: hidden size", size},
       {"hidden_size", &C::hidden_size, "width H of the hidden states", size},
-      {"num_hidden_layers", &C::num_hidden_layers, "layers", {.least = 1, .most = kMaxLayers}},
+      {"num_hidden_layers", &C::num_hidden_layers, "layers", {.least = 1, .most = kMaxModelLayers}},
       {"num_attention_heads", &C::num_attention_heads, "heads N", size},
       {"local_radius", &C::local_radius, "long tokens see this many long tokens to each side", size},
       {"att_size_per_head", &C::att_size_per_head, "head size D; none: hidden size / heads", size},
@@ -99,16 +96,7 @@ std::optional<sparse::LabelOptions> EtcConfig::label_options() const {
 
 void EtcConfig::validate() const {
   field_list().check(*this, "config");
-  if (att_size_per_head) {
-    if (attention_size() > kMaxSize) {
-      fail_usage("config", "num_attention_heads * att_size_per_head: expected at most {}, got {}", kMaxSize,
-                 attention_size());
-    }
-  } else if (hidden_size % num_attention_heads != 0) {
-    fail_usage("config",
-               "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
-               num_attention_heads, hidden_size);
-  }
+  check_heads(*this);
   if (relative_vocab_size) {
     const std::int64_t needed = 2 * relative_pos_max_distance + 4;
     if (*relative_vocab_size > kMaxLabels) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "etc_core/ops/activation.h"
@@ -24,13 +23,6 @@ constexpr DropoutSite kFeedForward[2] = {DropoutSite::long_feed_forward, Dropout
 
 // Up to this many rows, a product in inference is dominated by the time to read its weights.
 constexpr std::int64_t kFewRows = 512;
-
-// Rows [first, first + count) of x [M, H] -> [count, H].
-Var row_range(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
-  std::iota(rows.begin(), rows.end(), first);
-  return gather_rows(tape, x, std::move(rows));
-}
 
 // Calls step(rows, global) for both sides. In inference, if there are few rows and both sides have the same weights,
 // one call computes both, so that the weights are read once; a row's result does not depend on the other rows

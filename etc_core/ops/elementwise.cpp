@@ -9,7 +9,6 @@ constinit KernelSlot<void(const Bf16*, const Bf16*, Bf16*, std::int64_t)> add_bf
 constinit KernelSlot<void(const float*, Bf16*, std::int64_t)> round_to_bf16_kernel{"round_to_bf16"};
 constinit KernelSlot<void(float, const float*, float*, std::int64_t)> axpy_kernel{"axpy"};
 constinit KernelSlot<void(float, float*, std::int64_t)> scale_kernel{"scale"};
-constinit KernelSlot<double(const float*, std::int64_t)> sum_of_squares_kernel{"sum_of_squares"};
 
 void add(Device device, const float* a, const float* b, float* y, std::int64_t size) {
   const profiler::Scope profiled("add", {0, 12.0 * static_cast<double>(size)});
@@ -34,11 +33,6 @@ void axpy(Device device, float s, const float* b, float* a, std::int64_t size) {
 void scale(Device device, float s, float* a, std::int64_t size) {
   const profiler::Scope profiled("scale", {0, 8.0 * static_cast<double>(size)});
   scale_kernel(device, s, a, size);
-}
-
-double sum_of_squares(Device device, const float* x, std::int64_t size) {
-  const profiler::Scope profiled("sum_of_squares", {0, 4.0 * static_cast<double>(size)});
-  return sum_of_squares_kernel(device, x, size);
 }
 
 }  // namespace etc::ops

@@ -1,4 +1,4 @@
-// Arithmetic on whole arrays: gradient accumulation, clipping, sums of branches.
+// Arithmetic on whole arrays: gradient accumulation, sums of branches, decay.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,10 @@ void axpy(Device device, float s, const float* b, float* a, std::int64_t size);
 // a *= s.
 void scale(Device device, float s, float* a, std::int64_t size);
 
-// Sum of x², in double: fixed blocks of elements, combined in order. For the global norm (etc-core 10.2) add the
-// results of all gradients in a fixed order. nan and inf propagate.
-double sum_of_squares(Device device, const float* x, std::int64_t size);
-
 extern KernelSlot<void(const float* a, const float* b, float* y, std::int64_t)> add_kernel;
 extern KernelSlot<void(const Bf16* a, const Bf16* b, Bf16* y, std::int64_t)> add_bf16_kernel;
 extern KernelSlot<void(const float* x, Bf16* y, std::int64_t)> round_to_bf16_kernel;
 extern KernelSlot<void(float s, const float* b, float* a, std::int64_t)> axpy_kernel;
 extern KernelSlot<void(float s, float* a, std::int64_t)> scale_kernel;
-extern KernelSlot<double(const float* x, std::int64_t)> sum_of_squares_kernel;
 
 }  // namespace etc::ops

@@ -276,18 +276,17 @@ std::map<std::string, Tensor> Optimizer::collected_moments() const {
   std::vector<Tensor> on_host;  // kept alive while they are sent
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
-  const auto bytes = [](std::int64_t numbers) { return numbers * static_cast<std::int64_t>(sizeof(float)); };
   const auto take = [&](const std::string& name, const Moments& moments, const Tensor& own) {
     const Tensor& part = on_host.emplace_back(own.to(Device::cpu));
     if (!division_->processes.first()) {
-      if (part.size() > 0) out.push_back({0, part.data(), bytes(part.size())});
+      if (part.size() > 0) out.push_back({0, part.data(), bytes_of(part.size())});
       return;
     }
     const Tensor whole = all[name] = Tensor::empty(moments.shape, Purpose::scratch);
     std::copy_n(part.data(), part.size(), whole.data() + moments.part.first);
     for (int rank = 1; rank < division_->processes.size(); ++rank) {
       const NumberRange theirs = division_->shards.part(rank, moments.part.parameter);
-      if (theirs.count > 0) in.push_back({rank, whole.data() + theirs.first, bytes(theirs.count)});
+      if (theirs.count > 0) in.push_back({rank, whole.data() + theirs.first, bytes_of(theirs.count)});
     }
   };
   for (const auto& [name, moments] : moments_) {
@@ -319,8 +318,7 @@ void Optimizer::set_moments(const std::map<std::string, Tensor>& moments, std::s
     } else {
       own = made_moments(parameter, i);
       const auto take = [&](const Tensor& whole, const Tensor& part) {
-        copy_bytes(part.device(), part.data(), whole.device(), whole.data() + own.part.first,
-                   part.size() * static_cast<std::int64_t>(sizeof(float)));
+        copy_bytes(part.device(), part.data(), whole.device(), whole.data() + own.part.first, bytes_of(part.size()));
       };
       take(m->second, own.m);
       take(v->second, own.v);

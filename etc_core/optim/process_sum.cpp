@@ -53,7 +53,7 @@ class ProcessSum::Batch {
     own_.assign(own_nodes().size(), GradientSet(count));
     has_.assign(count, '0');
     total_.resize(count);
-    ways_.resize(buckets_.size());
+    states_.resize(buckets_.size());
     for (std::size_t bucket = buckets_.size(); own_.empty() && bucket-- > 0;) receive(bucket);
   }
 
@@ -67,8 +67,8 @@ class ProcessSum::Batch {
     const auto after = std::upper_bound(buckets_.begin(), buckets_.end(), parameter,
                                         [](std::size_t i, const Bucket& bucket) { return i < bucket.end; });
     const auto bucket = static_cast<std::size_t>(after - buckets_.begin());
-    if (++ways_[bucket].complete == buckets_[bucket].end - buckets_[bucket].first) {
-      ways_[bucket].complete = 0;
+    if (++states_[bucket].complete == buckets_[bucket].end - buckets_[bucket].first) {
+      states_[bucket].complete = 0;
       if (division_.rounds == nullptr) send(bucket, own_[root]);
       if (root + 1 == own_.size()) receive(bucket);
     }
@@ -81,11 +81,11 @@ class ProcessSum::Batch {
       for (std::size_t i = 0; i < each.size(); ++i) anywhere[i] = std::max(anywhere[i], each[i]);
     }
     for (; next_ < order_.size(); ++next_) {
-      for (const auto& transfer : ways_[order_[next_]].roots) division_.wait(*transfer);
+      for (const auto& transfer : states_[order_[next_]].roots) division_.wait(*transfer);
       add(order_[next_]);
     }
-    for (const Way& way : ways_) {
-      if (way.spread) division_.wait(*way.spread);
+    for (const BucketState& state : states_) {
+      if (state.spread) division_.wait(*state.spread);
     }
     for (std::size_t i = 0; i < total_.size(); ++i) {
       if (anywhere[i] == '1') {
@@ -94,13 +94,13 @@ class ProcessSum::Batch {
         total_[i] = Tensor();
       }
       if (!total_[i] || device() == Device::cpu || division_.rounds || result_ == Result::own_share) continue;
-      copy_bytes(device(), total_[i].data(), Device::cpu, travelling_[i].data(), bytes_of(total_[i].size()));
+      copy_bytes(device(), total_[i].data(), Device::cpu, sent_[i].data(), bytes_of(total_[i].size()));
     }
     return std::move(total_);
   }
 
  private:
-  struct Way {
+  struct BucketState {
     std::size_t complete = 0;                      // finished parameters of the current own root
     std::vector<std::shared_ptr<Transfer>> roots;  // the last one receives the roots of others
     std::vector<Tensor> memory;                    // for the roots of others, one after the other
@@ -114,7 +114,7 @@ class ProcessSum::Batch {
   Tensor new_gradient(std::size_t i) const {
     return Tensor::empty(parameters_.all()[i]->shape, Purpose::gradients, device());
   }
-  std::span<const NumberRange> own_stretches(std::size_t bucket) const {
+  std::span<const NumberRange> own_ranges(std::size_t bucket) const {
     return division_.shards.of(division_.processes.rank(), buckets_[bucket]);
   }
 
@@ -128,15 +128,15 @@ class ProcessSum::Batch {
     }
     std::vector<Outgoing> out;
     put_parts(bucket, *on_host, out);
-    ways_[bucket].roots.push_back(division_.start(tag(bucket), out, {}, on_host));
+    states_[bucket].roots.push_back(division_.start(tag(bucket), out, {}, on_host));
   }
 
   void put_parts(std::size_t bucket, const GradientSet& root, std::vector<Outgoing>& out) const {
     for (int rank = 0; rank < division_.processes.size(); ++rank) {
       if (rank == division_.processes.rank()) continue;
-      for (const NumberRange& stretch : division_.shards.of(rank, buckets_[bucket])) {
-        const Tensor& gradient = root[stretch.parameter];
-        out.push_back({rank, gradient ? gradient.data() + stretch.first : nullptr, bytes_of(stretch.count)});
+      for (const NumberRange& range : division_.shards.of(rank, buckets_[bucket])) {
+        const Tensor& gradient = root[range.parameter];
+        out.push_back({rank, gradient ? gradient.data() + range.first : nullptr, bytes_of(range.count)});
       }
     }
   }
@@ -145,16 +145,16 @@ class ProcessSum::Batch {
   // their parts of the own roots, which are complete by now.
   void receive(std::size_t bucket) {
     std::int64_t numbers = 0;
-    for (const NumberRange& stretch : own_stretches(bucket)) numbers += stretch.count;
+    for (const NumberRange& range : own_ranges(bucket)) numbers += range.count;
     std::vector<Outgoing> out;
     std::vector<Incoming> in;
-    std::vector<Tensor>& memory = ways_[bucket].memory;
+    std::vector<Tensor>& memory = states_[bucket].memory;
     const Device where = division_.rounds ? device() : Device::cpu;
     for_others([&](int rank) {
       float* next = memory.emplace_back(Tensor::empty({numbers}, Purpose::gradients, where)).data();
-      for (const NumberRange& stretch : own_stretches(bucket)) {
-        in.push_back({rank, next, bytes_of(stretch.count)});
-        next += stretch.count;
+      for (const NumberRange& range : own_ranges(bucket)) {
+        in.push_back({rank, next, bytes_of(range.count)});
+        next += range.count;
       }
     });
     const auto held = std::make_shared<std::vector<Tensor>>(memory);
@@ -162,7 +162,7 @@ class ProcessSum::Batch {
       put_parts(bucket, own_[root], out);
       for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].end; ++i) held->push_back(own_[root][i]);
     }
-    ways_[bucket].roots.push_back(division_.start(tag(bucket), out, in, held));
+    states_[bucket].roots.push_back(division_.start(tag(bucket), out, in, held));
     order_.push_back(bucket);
   }
 
@@ -176,35 +176,35 @@ class ProcessSum::Batch {
   }
 
   bool arrived(std::size_t bucket) const {
-    return std::all_of(ways_[bucket].roots.begin(), ways_[bucket].roots.end(),
+    return std::all_of(states_[bucket].roots.begin(), states_[bucket].roots.end(),
                        [this](const auto& transfer) { return division_.done(*transfer); });
   }
 
   // Adds the owned numbers of all roots in the tree's order, then sends the sums to all processes.
   void add(std::size_t bucket) {
-    Way& way = ways_[bucket];
-    for (Tensor& memory : way.memory) memory = memory.to(device());
+    BucketState& state = states_[bucket];
+    for (Tensor& memory : state.memory) memory = memory.to(device());
     GradientSet own(total_.size());  // sums to be sent to the others
     std::int64_t before = 0;
-    for (std::size_t s = 0; s < own_stretches(bucket).size(); ++s) {
-      const NumberRange& stretch = own_stretches(bucket)[s];
+    for (std::size_t s = 0; s < own_ranges(bucket).size(); ++s) {
+      const NumberRange& range = own_ranges(bucket)[s];
       const float* const sum = sum_of(bucket, s, before);
-      before += stretch.count;
+      before += range.count;
       if (sum == nullptr) continue;
-      const Tensor& whole = memory_of_total(stretch.parameter);
-      float* const to = whole.data() + stretch.first;
-      if (sum != to) copy_bytes(device(), to, device(), sum, bytes_of(stretch.count));
-      own[stretch.parameter] = whole;
+      const Tensor& whole = memory_of_total(range.parameter);
+      float* const to = whole.data() + range.first;
+      if (sum != to) copy_bytes(device(), to, device(), sum, bytes_of(range.count));
+      own[range.parameter] = whole;
     }
-    way.memory.clear();
-    way.roots.clear();
+    state.memory.clear();
+    state.roots.clear();
     if (result_ == Result::own_share) return;
-    if (travelling_.empty()) travelling_.resize(total_.size());
+    if (sent_.empty()) sent_.resize(total_.size());
     for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].end; ++i) {
-      travelling_[i] = division_.rounds ? memory_of_total(i) : memory_of_total(i).to(Device::cpu);
-      if (own[i]) own[i] = travelling_[i];
+      sent_[i] = division_.rounds ? memory_of_total(i) : memory_of_total(i).to(Device::cpu);
+      if (own[i]) own[i] = sent_[i];
     }
-    way.spread = start_spread(division_, bucket, own, travelling_);
+    state.spread = start_spread(division_, bucket, own, sent_);
   }
 
   // Memory for the total: that of an own root, or new.
@@ -220,18 +220,18 @@ class ProcessSum::Batch {
   // The sum over all roots of owned range number s; `before`: count of numbers in the bucket's owned ranges before it.
   // Null: no root has a gradient there.
   float* sum_of(std::size_t bucket, std::size_t s, std::int64_t before) const {
-    const Way& way = ways_[bucket];
-    const std::span<const NumberRange> stretches = own_stretches(bucket);
-    TreeSum<float*, AddNumbers> tree({device(), stretches[s].count});
+    const BucketState& state = states_[bucket];
+    const std::span<const NumberRange> ranges = own_ranges(bucket);
+    TreeSum<float*, AddNumbers> tree({device(), ranges[s].count});
     std::size_t other = 0;
     for (std::size_t rank = 0; rank < roots_of_.size(); ++rank) {
       for (std::size_t r = 0; r < roots_of_[rank].size(); ++r) {
         float* numbers = nullptr;
         if (static_cast<int>(rank) == division_.processes.rank()) {
-          const Tensor& gradient = own_[r][stretches[s].parameter];
-          if (gradient) numbers = gradient.data() + stretches[s].first;
+          const Tensor& gradient = own_[r][ranges[s].parameter];
+          if (gradient) numbers = gradient.data() + ranges[s].first;
         } else {
-          if (way.roots.back()->came(other * stretches.size() + s)) numbers = way.memory[other].data() + before;
+          if (state.roots.back()->came(other * ranges.size() + s)) numbers = state.memory[other].data() + before;
           ++other;
         }
         tree.push(roots_of_[rank][r], numbers);
@@ -246,11 +246,11 @@ class ProcessSum::Batch {
   const std::vector<Bucket>& buckets_;
   std::vector<std::vector<TreeNode>> roots_of_;  // by rank
   std::vector<GradientSet> own_;                 // values of the own roots; filled as they are completed
-  std::vector<Way> ways_;                        // by bucket
+  std::vector<BucketState> states_;              // by bucket
   std::vector<std::size_t> order_;               // buckets that wait for roots of others, in the order of their sends
   std::size_t next_ = 0;                         // index in order_ of the first bucket that is not added yet
   std::string has_;                              // by parameter: '1' where an own root has a gradient
-  GradientSet total_, travelling_;               // by parameter; travelling_: the same sums as sent, on host or device
+  GradientSet total_, sent_;                     // by parameter; sent_: the same sums as sent, on host or device
 };
 
 ProcessSum::ProcessSum(const Division& division, ParameterSet& parameters, Result result)

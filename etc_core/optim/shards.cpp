@@ -53,14 +53,14 @@ Shards::Shards(std::span<const std::int64_t> sizes, int ranks, std::int64_t buck
 
 std::span<const NumberRange> Shards::of(int rank, const Bucket& bucket) const {
   const std::vector<NumberRange>& all = of(rank);
-  const auto before = [](const NumberRange& stretch, std::size_t parameter) { return stretch.parameter < parameter; };
+  const auto before = [](const NumberRange& range, std::size_t parameter) { return range.parameter < parameter; };
   const auto first = std::lower_bound(all.begin(), all.end(), bucket.first, before);
   return {first, std::lower_bound(first, all.end(), bucket.end, before)};
 }
 
 NumberRange Shards::part(int rank, std::size_t parameter) const {
-  for (const NumberRange& stretch : of(rank)) {
-    if (stretch.parameter == parameter) return stretch;
+  for (const NumberRange& range : of(rank)) {
+    if (range.parameter == parameter) return range;
   }
   return {parameter, 0, 0};
 }
@@ -72,40 +72,40 @@ std::shared_ptr<Transfer> Division::start(int tag, std::span<const Outgoing> out
 
 std::shared_ptr<Transfer> start_spread(const Division& division, std::size_t bucket, std::span<const Tensor> own,
                                        std::span<const Tensor> memory) {
-  const Bucket& range = division.shards.buckets()[bucket];
+  const Bucket& parameters = division.shards.buckets()[bucket];
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
   const int own_rank = division.processes.rank();
   for (int rank = 0; rank < division.processes.size(); ++rank) {
     if (rank == own_rank) continue;
-    for (const NumberRange& stretch : division.shards.of(own_rank, range)) {
-      if (!memory[stretch.parameter]) continue;
-      const Tensor& tensor = own[stretch.parameter];
-      out.push_back({rank, tensor ? tensor.data() + stretch.first : nullptr, bytes_of(stretch.count)});
+    for (const NumberRange& range : division.shards.of(own_rank, parameters)) {
+      if (!memory[range.parameter]) continue;
+      const Tensor& tensor = own[range.parameter];
+      out.push_back({rank, tensor ? tensor.data() + range.first : nullptr, bytes_of(range.count)});
     }
-    for (const NumberRange& stretch : division.shards.of(rank, range)) {
-      const Tensor& tensor = memory[stretch.parameter];
-      if (tensor) in.push_back({rank, tensor.data() + stretch.first, bytes_of(stretch.count)});
+    for (const NumberRange& range : division.shards.of(rank, parameters)) {
+      const Tensor& tensor = memory[range.parameter];
+      if (tensor) in.push_back({rank, tensor.data() + range.first, bytes_of(range.count)});
     }
   }
-  const std::span<const Tensor> held = memory.subspan(range.first, range.end - range.first);
+  const std::span<const Tensor> held = memory.subspan(parameters.first, parameters.end - parameters.first);
   return division.start(2 + 2 * static_cast<int>(bucket), out, in,
                         std::make_shared<std::vector<Tensor>>(held.begin(), held.end()));
 }
 
 void spread(const Division& division, std::span<const Tensor> tensors) {
-  std::vector<Tensor> travelling;
+  std::vector<Tensor> sent;
   for (const Tensor& tensor : tensors) {
-    travelling.push_back(tensor && division.rounds == nullptr ? tensor.to(Device::cpu) : tensor);
+    sent.push_back(tensor && division.rounds == nullptr ? tensor.to(Device::cpu) : tensor);
   }
   std::vector<std::shared_ptr<Transfer>> transfers;
   for (std::size_t bucket = 0; bucket < division.shards.buckets().size(); ++bucket) {
-    transfers.push_back(start_spread(division, bucket, travelling, travelling));
+    transfers.push_back(start_spread(division, bucket, sent, sent));
   }
   for (const auto& transfer : transfers) division.wait(*transfer);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i] || tensors[i].device() == Device::cpu || division.rounds != nullptr) continue;
-    copy_bytes(tensors[i].device(), tensors[i].data(), Device::cpu, travelling[i].data(), bytes_of(tensors[i].size()));
+    copy_bytes(tensors[i].device(), tensors[i].data(), Device::cpu, sent[i].data(), bytes_of(tensors[i].size()));
   }
 }
 

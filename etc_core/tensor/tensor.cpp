@@ -8,20 +8,18 @@ namespace etc {
 
 namespace {
 
-std::int64_t element_count(const std::vector<std::int64_t>& shape) {
-  std::int64_t count = 1;
+std::int64_t checked_count(const std::vector<std::int64_t>& shape) {
   for (const std::int64_t size : shape) {
     if (size < 0) fail("tensor", "sizes must not be negative, got {}", shape_text(shape));
-    count *= size;
   }
-  return count;
+  return element_count(shape);
 }
 
 }  // namespace
 
 Tensor Tensor::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device, ElementType type) {
   Tensor result;
-  result.size_ = element_count(shape);
+  result.size_ = checked_count(shape);
   result.shape_ = std::move(shape);
   result.device_ = device;
   result.purpose_ = purpose;
@@ -40,7 +38,7 @@ Tensor Tensor::adopt(std::shared_ptr<float> memory, std::vector<std::int64_t> sh
          kLine, reinterpret_cast<std::uintptr_t>(memory.get()) % kLine);
   }
   Tensor result;
-  result.size_ = element_count(shape);
+  result.size_ = checked_count(shape);
   result.shape_ = std::move(shape);
   result.purpose_ = purpose;
   result.data_ = memory.get();
@@ -88,7 +86,7 @@ Tensor Tensor::to(Device device) const {
 }
 
 Tensor Tensor::reshaped(std::vector<std::int64_t> shape) const {
-  if (element_count(shape) != size_) {
+  if (checked_count(shape) != size_) {
     fail("tensor", "reshape: expected a shape of {} elements for {}, got {}", size_, shape_text(),
          etc::shape_text(shape));
   }

@@ -23,47 +23,11 @@
 #include "sparse/cpu/distance_rows-inl.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/row_arithmetic-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// sum_c x_c y_c.   x, y [stride]
-HWY_INLINE float row_dot(const float* x, const float* y, std::int64_t stride) {
-  const FloatTag d;
-  FloatVec sum = hn::Zero(d);
-  for (std::int64_t c = 0; c < stride; c += kLanes) sum = hn::MulAdd(hn::LoadU(d, x + c), hn::LoadU(d, y + c), sum);
-  return hn::GetLane(hn::SumOfLanes(d, sum));
-}
-
-// sum_c x_c y_c z_c.   x, y, z [stride]
-HWY_INLINE float row_dot(const float* x, const float* y, const float* z, std::int64_t stride) {
-  const FloatTag d;
-  FloatVec sum = hn::Zero(d);
-  for (std::int64_t c = 0; c < stride; c += kLanes) {
-    sum = hn::MulAdd(hn::Mul(hn::LoadU(d, x + c), hn::LoadU(d, y + c)), hn::LoadU(d, z + c), sum);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
-}
-
-// to_c += a x_c.   x, to [stride]
-HWY_INLINE void add_row(float a, const float* x, std::int64_t stride, float* to) {
-  const FloatTag d;
-  const FloatVec by = hn::Set(d, a);
-  for (std::int64_t c = 0; c < stride; c += kLanes) {
-    hn::StoreU(hn::MulAdd(by, hn::LoadU(d, x + c), hn::LoadU(d, to + c)), d, to + c);
-  }
-}
-
-// to_c += a x_c y_c.   x, y, to [stride]
-HWY_INLINE void add_row(float a, const float* x, const float* y, std::int64_t stride, float* to) {
-  const FloatTag d;
-  const FloatVec by = hn::Set(d, a);
-  for (std::int64_t c = 0; c < stride; c += kLanes) {
-    const FloatVec product = hn::Mul(hn::LoadU(d, x + c), hn::LoadU(d, y + c));
-    hn::StoreU(hn::MulAdd(by, product, hn::LoadU(d, to + c)), d, to + c);
-  }
-}
 
 // rows = k⊙w[label] for a step's columns that have one label, 0 for the others.   k, rows [kRunStep, stride]
 HWY_INLINE void scale_keys(const AnyLabels& labels, std::int64_t first, const float* k, const float* w,

@@ -137,7 +137,7 @@ HWY_INLINE void rows_gradient(const PerformerShared& shared, const float* du, co
   block_product<Sum::fresh>({du, sizes.padded, 1}, {shared.projection, sizes.stride}, {to, sizes.stride},
                             {round_up(count, kTileRows), sizes.stride, sizes.padded});
   for (std::int64_t i = 0; i < count; ++i) {
-    add_scaled(block.rows + i * sizes.stride, -sums[i] * shared.row_scale, sizes.stride, to + i * sizes.stride);
+    add_row(-sums[i] * shared.row_scale, block.rows + i * sizes.stride, sizes.stride, to + i * sizes.stride);
   }
 }
 
@@ -181,7 +181,7 @@ HWY_INLINE void backward_queries(const PerformerBackward& args, const PerformerS
     float sums[kBlockRows];
     for (std::int64_t i = 0; i < count; ++i) {
       float* const df = scratch.slopes + i * sizes.padded;  // [padded]
-      add_scaled(ones, scratch.denominators[i], sizes.padded, df);
+      add_row(scratch.denominators[i], ones, sizes.padded, df);
       sums[i] = feature_slopes(shared, scratch.queries.values + i * sizes.padded, df);
       if (shared.stabilised) df[scratch.best[i]] -= sums[i];
     }
@@ -201,7 +201,7 @@ HWY_INLINE void finish_sum_gradients(const PerformerBackwardMemory& memory, bool
   const std::int64_t chunks = memory.queries.chunks(b), first = memory.queries.slot(b, head, 0);
   const std::int64_t floats = memory.shared.sizes.sum_floats();
   if (!causal) {
-    for (std::int64_t n = 1; n < chunks; ++n) add_scaled(memory.slot(first + n), 1.0f, floats, memory.slot(first));
+    for (std::int64_t n = 1; n < chunks; ++n) add_row(1.0f, memory.slot(first + n), floats, memory.slot(first));
     return;
   }
   // `behind` is the running sum of later chunks; it replaces each chunk's own sum.
@@ -268,7 +268,7 @@ HWY_INLINE void backward_key_block(const PerformerBackward& args, const Performe
   float sums[kBlockRows];
   for (std::int64_t j = 0; j < count; ++j) {
     float* const df = scratch.slopes + j * sizes.padded;  // [padded]
-    add_scaled(gradient.ones, 1.0f, sizes.padded, df);
+    add_row(1.0f, gradient.ones, sizes.padded, df);
     sums[j] = feature_slopes(shared, scratch.keys.values + j * sizes.padded, df);
     largest.slope += sums[j];
   }

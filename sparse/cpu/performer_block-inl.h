@@ -23,6 +23,7 @@
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/row_arithmetic-inl.h"
 #include "sparse/cpu/tile_walk.h"
 #include "sparse/performer_layout.h"
 
@@ -66,23 +67,6 @@ HWY_INLINE void transpose(const float* from, std::int64_t rows, std::int64_t col
       transpose_block(from + r * columns + c, columns, to + c * rows + r, rows);
     }
   }
-}
-
-// to[c] += by·from[c], in whole vectors.
-HWY_INLINE void add_scaled(const float* from, float by, std::int64_t size, float* to) {
-  const FloatTag d;
-  const FloatVec factor = hn::Set(d, by);
-  for (std::int64_t c = 0; c < size; c += kLanes) {
-    hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, from + c), hn::LoadU(d, to + c)), d, to + c);
-  }
-}
-
-// Dot product in whole vectors; the lanes are added in a fixed order.
-HWY_INLINE float dot_of(const float* a, const float* b, std::int64_t size) {
-  const FloatTag d;
-  FloatVec sum = hn::Zero(d);
-  for (std::int64_t c = 0; c < size; c += kLanes) sum = hn::MulAdd(hn::LoadU(d, a + c), hn::LoadU(d, b + c), sum);
-  return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
 // e^x of one number with the vector function, so that it has the same bits as a lane.
@@ -151,7 +135,7 @@ HWY_INLINE void project_rows(const PerformerShared& shared, std::int64_t count, 
                             {round_up(count, kTileRows), sizes.padded, sizes.head_size});
   for (std::int64_t i = 0; i < count; ++i) {
     const float* const row = block.rows + i * sizes.stride;  // [stride]
-    block.half[i] = 0.5f * shared.row_scale * dot_of(row, row, sizes.stride);
+    block.half[i] = 0.5f * shared.row_scale * row_dot(row, row, sizes.stride);
   }
 }
 
@@ -216,7 +200,7 @@ HWY_INLINE void add_to_sum(const PerformerSizes& sizes, std::int64_t count, cons
   block_product<Sum::added>({f, 1, sizes.padded}, {x, sizes.stride}, {sum.values, sizes.stride},
                             {sizes.padded, sizes.stride, count});
   for (std::int64_t i = 0; i < count; ++i) {
-    add_scaled(f + i * sizes.padded, weights == nullptr ? 1.0f : weights[i], sizes.padded, sum.ones);
+    add_row(weights == nullptr ? 1.0f : weights[i], f + i * sizes.padded, sizes.padded, sum.ones);
   }
 }
 

@@ -115,7 +115,7 @@ HWY_INLINE void sum_keys(const PerformerInputs& in, const PerformerShared& share
     key_features(shared, count, maximum, 0.0f, scratch.keys);
     add_to_sum(sizes, count, scratch.keys.values, scratch.values, nullptr, slot.sum);
     for (std::int64_t i = 0; i < count; ++i)
-      add_scaled(scratch.values + i * sizes.stride, 1.0f, sizes.stride, slot.value_sum);
+      add_row(1.0f, scratch.values + i * sizes.stride, sizes.stride, slot.value_sum);
   });
   *slot.maximum = maximum;
 }
@@ -124,10 +124,10 @@ HWY_INLINE void sum_keys(const PerformerInputs& in, const PerformerShared& share
 HWY_INLINE void add_slot(const PerformerShared& shared, const KeySlot& slot, float maximum, std::int64_t rows,
                          const FeatureSum& sum) {
   const PerformerSizes& sizes = shared.sizes;
-  add_scaled(slot.sum.values, exponential(*slot.maximum - maximum), sizes.sum_floats(), sum.values);
+  add_row(exponential(*slot.maximum - maximum), slot.sum.values, sizes.sum_floats(), sum.values);
   if (!shared.stabilised) return;
   for (std::int64_t r = 0; r < sizes.features; ++r) {
-    add_scaled(slot.value_sum, kStabiliser, sizes.stride, sum.values + r * sizes.stride);
+    add_row(kStabiliser, slot.value_sum, sizes.stride, sum.values + r * sizes.stride);
     sum.ones[r] += kStabiliser * static_cast<float>(rows);
   }
 }
@@ -200,7 +200,7 @@ HWY_INLINE void attend_chunk(const PerformerForward& args, const PerformerShared
                                 {scratch.out, sizes.stride}, {rows, sizes.stride, kBlockRows});
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      float denominator = dot_of(scratch.queries.values + i * sizes.padded, sum.ones, sizes.padded);
+      float denominator = row_dot(scratch.queries.values + i * sizes.padded, sum.ones, sizes.padded);
       for (std::int64_t j = 0; in.causal && j <= i; ++j) denominator += scratch.pairs[i * kBlockRows + j];
       args.denominators[chunk.head * in.q.rows + block.first + i] = denominator;
       // Without keys the denominator is 0 and so is the result.

@@ -40,7 +40,7 @@ struct DistanceView {
 
 // One attention type of the batch, on the device (TypeTiles of visible_tiles.h).
 struct TypeView {
-  // As in TypeTiles: columns are keys of groups, runs are stretches of columns.
+  // As in TypeTiles: columns are keys of groups, runs are ranges of columns.
   Span<const std::int64_t> run_offsets;  // [groups + 1]
   Span<const TileRun> runs;
   Span<const std::uint16_t> visible;  // [columns]
@@ -232,8 +232,8 @@ struct TableParams {
   AttentionSizes sizes;
   NumberRows q;
   Span<const float> rel, rel_bias;       // [R, table_heads, D], [R, table_heads]; either may be empty
-  Span<const std::int64_t> group_rows;   // [groups + 1]: first query of each group; the last may be short
-  Span<const std::int32_t> group_sizes;  // [groups]
+  Span<const std::int64_t> group_rows;   // [groups]: first query of each group
+  Span<const std::int32_t> group_sizes;  // [groups]: its queries
   Span<float> table;                     // [N, groups, R, kGroup]
 };
 

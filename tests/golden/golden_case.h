@@ -141,8 +141,9 @@ struct GradientDifference {
   void add(const GradientDifference& other);  // the worst of both
   void print() const;                         // one line per tensor
   static constexpr double kTolerance = 1e-5;
-  // Products, softmax and its derivative, sums over keys; with residual scores also over the layers above: at most 8.
-  static constexpr double kRoundings = 16;
+  // Products, softmax and its derivative, sums over keys and over what the layers above left; at most 31 in 106 files of
+  // BERTs of 2 to 4 layers and 20 to 59 tokens. The reference's own rounding adds to ours.
+  static constexpr double kRoundings = 64;
 };
 
 // The worst differences of a model's runs from the numbers of a file. compare…() throw Error if a data set is missing in the

@@ -8,6 +8,7 @@
 #include "etc_core/nn/seq2seq/admin_profile.h"
 #include "etc_core/nn/seq2seq/encoder_decoder.h"
 #include "sparse/seq2seq_attention.h"
+#include "tests/core/nn/admin_omegas.h"
 #include "tests/core/tensor_values.h"
 #include "tests/golden/falsified.h"
 #include "tests/golden/golden_case.h"

@@ -190,7 +190,7 @@ Numbers elementwise(Arrays& arrays, const Shape& s) {
   ops::add(arrays.device(), a, b, arrays.take(size), size);
   ops::axpy(arrays.device(), 0.3f, b, a, size);
   ops::scale(arrays.device(), 1.7f, b, size);
-  return {ops::sum_of_squares(arrays.device(), a, size)};
+  return {};
 }
 
 Numbers updates(Arrays& arrays, const Shape& s) {

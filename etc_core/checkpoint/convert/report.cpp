@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <numeric>
 #include <unordered_map>
 
 #include "etc_core/base/json.h"
@@ -12,10 +11,6 @@
 namespace etc::convert {
 
 namespace {
-
-std::int64_t count_of(const std::vector<std::int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
 
 // The name with a star for the number of its layer: "…/fused_att_layer_7/…", "encoder.layer.7.…", "layer_7/…".
 std::string without_layer_number(const std::string& name) {
@@ -55,7 +50,7 @@ class Lines {
 template <typename Items>
 std::string summary(const char* what, const Items& items) {
   std::int64_t numbers = 0;
-  for (const auto& item : items) numbers += count_of(item.shape);
+  for (const auto& item : items) numbers += element_count(item.shape);
   return fmt::format("{}: {} tensor{}, {} numbers\n", what, items.size(), items.size() == 1 ? "" : "s", numbers);
 }
 

@@ -1,7 +1,6 @@
 #include "etc_core/checkpoint/convert/tensor_source.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
@@ -62,7 +61,7 @@ fs::path bundle_in(const fs::path& folder) {
 }  // namespace
 
 std::int64_t SourceTensor::count() const {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  return element_count(shape);
 }
 
 std::uint64_t SourceTensor::bytes() const {

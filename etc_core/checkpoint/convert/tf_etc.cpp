@@ -144,7 +144,7 @@ void report_left_out(const TensorSource& source, const Sorted& sorted, const TfE
     }
   }
   for (const std::string& variable : sorted.others) {
-    report.left_out.push_back({variable, source.at(variable).text(), "unknown"});
+    report.left_out.push_back({variable, source.at(variable).text(), kUnknownTensor});
   }
 }
 

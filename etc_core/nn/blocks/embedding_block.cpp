@@ -1,5 +1,7 @@
 #include "etc_core/nn/blocks/embedding_block.h"
 
+#include "etc_core/nn/counted_positions.h"
+
 namespace etc {
 
 namespace {
@@ -10,15 +12,6 @@ using Ids = std::shared_ptr<const std::vector<std::int32_t>>;
 Ids ids_or(const std::vector<std::int32_t>& ids, std::int64_t count, std::int32_t missing) {
   if (!ids.empty() || count == 0) return std::make_shared<const std::vector<std::int32_t>>(ids);
   return std::make_shared<const std::vector<std::int32_t>>(static_cast<std::size_t>(count), missing);
-}
-
-// 0, 1, 2, … from the first token of each example.
-std::vector<std::int32_t> counted(const std::vector<std::int64_t>& offsets) {
-  std::vector<std::int32_t> ids;
-  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
-    for (std::int64_t i = 0; i < offsets[b + 1] - offsets[b]; ++i) ids.push_back(static_cast<std::int32_t>(i));
-  }
-  return ids;
 }
 
 }  // namespace
@@ -33,10 +26,10 @@ Var EmbeddingBlock::forward(Tape& tape, const EmbeddedTokens& input, const Forwa
   }
   if (positions != nullptr || sinusoids) {
     const std::vector<std::int32_t>& given = input.position_ids;
-    position_rows = {
-        positions,
-        std::make_shared<const std::vector<std::int32_t>>(given.empty() ? counted(input.rows->offsets) : given),
-        input.names[2]};
+    position_rows = {positions,
+                     std::make_shared<const std::vector<std::int32_t>>(
+                         given.empty() ? counted_positions<std::int32_t>(input.rows->offsets) : given),
+                     input.names[2]};
     if (sinusoids) position_rows.fixed = sinusoids.on(tokens->value.device());
   }
   EmbeddingSum sum{.rows = input.rows,

@@ -56,7 +56,7 @@ void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
 void prepare_context(ForwardContext& context, const PassSetting& setting, PackedCache& cache);
 
 // The effective grad_checkpointing_period. With running scores only single layers can be recomputed: recovering C at
-// the first layer of a longer stretch would need outputs that themselves depend on C. explained: whether this has
+// the first layer of a longer range would need outputs that themselves depend on C. explained: whether this has
 // already been logged.
 std::int64_t checkpoint_period(const EncoderConfig& config, bool& explained);
 

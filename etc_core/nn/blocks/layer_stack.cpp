@@ -9,14 +9,14 @@ namespace etc {
 
 namespace {
 
-struct Stretched {
+struct LayerRange {
   std::int64_t first = 0, end = 0;  // half-open
 };
 
-// The stretches of layers: all but the last are recomputed in backward.
-std::vector<Stretched> stretches(std::int64_t layers, std::int64_t period) {
+// The ranges of layers between kept inputs: all but the last are recomputed in backward.
+std::vector<LayerRange> layer_ranges(std::int64_t layers, std::int64_t period) {
   const std::int64_t stride = period <= 0 ? layers : std::min(period, layers);
-  std::vector<Stretched> ranges;
+  std::vector<LayerRange> ranges;
   std::int64_t first = 0;
   for (std::int64_t end = layers % stride == 0 ? stride : layers % stride; end <= layers; end += stride) {
     ranges.push_back({first, end});
@@ -28,7 +28,7 @@ std::vector<Stretched> stretches(std::int64_t layers, std::int64_t period) {
 }  // namespace
 
 LayerStates run_layers(Tape& tape, LayerStates x, const LayerStack& stack) {
-  const auto forward = [&stack](Tape& on, LayerStates y, Stretched range) {
+  const auto forward = [&stack](Tape& on, LayerStates y, LayerRange range) {
     for (std::int64_t i = range.first; i < range.end; ++i) {
       check_interruption();
       y = stack.layer(on, i, std::move(y), Pass::forward);
@@ -36,7 +36,7 @@ LayerStates run_layers(Tape& tape, LayerStates x, const LayerStack& stack) {
     }
     return y;
   };
-  for (const Stretched range : stretches(stack.layers, tape.recording() ? stack.period : 0)) {
+  for (const LayerRange range : layer_ranges(stack.layers, tape.recording() ? stack.period : 0)) {
     if (range.end == stack.layers) return forward(tape, std::move(x), range);
     x = checkpoint(
         tape, x, [&](Tape& on, const LayerStates& inputs) { return forward(on, inputs, range); },

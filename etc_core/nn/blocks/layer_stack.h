@@ -1,4 +1,4 @@
-// Runs the layers of an encoder in order, in checkpointed stretches if the tape records.
+// Runs the layers of an encoder in order, in checkpointed ranges if the tape records.
 #pragma once
 
 #include <cstdint>

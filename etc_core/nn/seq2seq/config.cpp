@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
+#include "etc_core/nn/model_sizes.h"
 
 namespace etc {
 
@@ -15,9 +16,8 @@ using Norm = Seq2SeqConfig::Norm;
 using C = Seq2SeqConfig;
 
 const FieldList<C>& field_list() {
-  constexpr double kMaxSize = 1 << 24;  // products of two sizes stay far inside int64
-  const FieldRule size{.least = 1, .most = kMaxSize}, count{.least = 0, .most = kMaxSize};
-  const FieldRule rate{.least = 0, .below = 1}, layers{.least = 1, .most = 1000};
+  const FieldRule size{.least = 1, .most = kMaxModelSize}, count{.least = 0, .most = kMaxModelSize};
+  const FieldRule rate{.least = 0, .below = 1}, layers{.least = 1, .most = kMaxModelLayers};
   static const FieldList<C> kFields{
       {"vocab_size", &C::vocab_size, "rows of the token table", size},
       {"target_vocab_size", &C::target_vocab_size, "rows of the target's own table; 0: vocab_size", count},
@@ -117,11 +117,7 @@ Initializer Seq2SeqConfig::kernel_init(Kernel kernel, bool decoder, std::int64_t
 
 void Seq2SeqConfig::validate() const {
   field_list().check(*this, "config");
-  if (!att_size_per_head && hidden_size % num_attention_heads != 0) {
-    fail_usage("config",
-               "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
-               num_attention_heads, hidden_size);
-  }
+  check_heads(*this);
   for (const auto& [key, rows] : {std::pair("vocab_size", vocab_size), {"target_vocab_size", target_vocabulary()}}) {
     if (rows > kUnknown + 1) continue;
     fail_usage("config", "{}: expected more than the {} special tokens, got {}", key, kUnknown + 1, rows);

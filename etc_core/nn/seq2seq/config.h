@@ -14,7 +14,7 @@ namespace etc {
 
 struct Seq2SeqConfig final : EncoderConfig {
   // Placement of layer norms and scaling (blocks/residual_placement.h). admin: post_ln with trained factors on the
-  // skips; admin_folded: only on the first skip of each stack (admin_profile.h); rezero, rezero_post_ln: one trained
+  // skips; admin_folded: only on the first skip of each stack (admin_fold.h); rezero, rezero_post_ln: one trained
   // scale for all branches of a layer; deepnet: post_ln with fixed factors on the skips, and smaller initial kernels of
   // values, outputs and feed-forwards.
   enum class Norm { post_ln, pre_ln, admin, admin_folded, rezero, rezero_post_ln, deepnet };

@@ -4,6 +4,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
+#include "etc_core/nn/counted_positions.h"
 #include "etc_core/nn/input_checks.h"
 #include "sparse/patterns/causal.h"
 #include "sparse/seq2seq_attention.h"
@@ -11,15 +12,6 @@
 namespace etc {
 
 namespace {
-
-// 0, 1, 2, … from the first token of each example.
-std::vector<std::int64_t> counted(const std::vector<std::int64_t>& offsets) {
-  std::vector<std::int64_t> positions;
-  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
-    for (std::int64_t i = 0; i < offsets[b + 1] - offsets[b]; ++i) positions.push_back(i);
-  }
-  return positions;
-}
 
 // Validates the configuration before any parameter is declared.
 const Seq2SeqConfig& valid(const Seq2SeqConfig& config) {
@@ -76,7 +68,8 @@ EncoderStates Seq2SeqEncoder::forward(Tape& tape, const EncoderInput& input, con
   pass.skip_watch = watch_;
   pass.keys = [](Tape&, std::int64_t, bool, const KeyColumns& fresh) { return fresh; };
   const PoolUse pooled(tape);
-  const Var x = run_.embed(tape, {input.token_ids, counted(input.long_offsets), "source_ids"}, pass);
+  const Var x =
+      run_.embed(tape, {input.token_ids, counted_positions<std::int64_t>(input.long_offsets), "source_ids"}, pass);
   return {run_.layers(tape, x, pass, options), {}};
 }
 
@@ -112,7 +105,8 @@ Var Seq2SeqDecoder::forward(Tape& tape, const Var& encoder_states, const Decoder
     return across ? run_.cross_keys(on, encoder_states, layer, context) : fresh;
   };
   const PoolUse pooled(tape);
-  const Var x = run_.embed(tape, {input.target_ids, counted(input.target_offsets), "target_ids"}, pass);
+  const Var x =
+      run_.embed(tape, {input.target_ids, counted_positions<std::int64_t>(input.target_offsets), "target_ids"}, pass);
   return run_.layers(tape, x, pass, options);
 }
 

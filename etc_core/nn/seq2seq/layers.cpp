@@ -111,12 +111,4 @@ Seq2SeqStack add_seq2seq_stack(ParameterSet& parameters, const Seq2SeqConfig& co
   return made;
 }
 
-std::vector<Parameter*> admin_omegas(ParameterSet& parameters) {
-  std::vector<Parameter*> omegas;  // parameters are declared in order of execution
-  for (const auto& parameter : parameters.all()) {
-    if (parameter->name.ends_with("/admin_omega")) omegas.push_back(parameter.get());
-  }
-  return omegas;
-}
-
 }  // namespace etc

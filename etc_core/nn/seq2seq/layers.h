@@ -41,8 +41,4 @@ struct Seq2SeqStack {
 // configuration must be valid.
 Seq2SeqStack add_seq2seq_stack(ParameterSet& parameters, const Seq2SeqConfig& config, Stack stack);
 
-// The factors on the skips (admin_omega), in order of execution: encoder first, in each layer self_attention,
-// cross_attention, feed_forward. Empty if the model has none.
-std::vector<Parameter*> admin_omegas(ParameterSet& parameters);
-
 }  // namespace etc

@@ -7,12 +7,10 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
-#include "etc_core/base/sums.h"
 #include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/cpu/quantize.h"
-#include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/elementwise.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,7 +33,7 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// Elements per task: 64 KiB of each array. Constant, because sum_of_squares adds one number per task.
+// Elements per task: 64 KiB of each array.
 constexpr std::int64_t kTaskElements = 1 << 14;
 
 // body(first, end) for tasks of kTaskElements.
@@ -73,18 +71,6 @@ void scale(float s, float* a, std::int64_t size) {
   });
 }
 
-double sum_of_squares(const float* x, std::int64_t size) {
-  const std::int64_t blocks = ceil_div(size, kTaskElements);
-  Scratch scratch;
-  auto* sums = scratch.take<double>(blocks);  // [blocks] one per task, independent of the thread that runs it
-  for_ranges(size, [=](std::int64_t first, std::int64_t end) {
-    sums[first / kTaskElements] = etc::sum_of_squares(x + first, end - first);
-  });
-  double total = 0;  // in the order of the blocks, on one thread
-  for (std::int64_t block = 0; block < blocks; ++block) total += sums[block];
-  return total;
-}
-
 }  // namespace
 
 void register_elementwise() {
@@ -93,7 +79,6 @@ void register_elementwise() {
   fill_slot(round_to_bf16_kernel, round_array_to_bf16);
   fill_slot(axpy_kernel, axpy);
   fill_slot(scale_kernel, scale);
-  fill_slot(sum_of_squares_kernel, sum_of_squares);
 }
 
 }  // namespace etc::ops::cpu

@@ -1,5 +1,4 @@
-// Element-wise kernels, and the sum of squares. A thread takes one element; sums run over fixed blocks of elements in a
-// fixed order.
+// Element-wise kernels. A thread takes one element; sums run over fixed blocks of elements in a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -91,28 +90,6 @@ struct ActivationKernel : simt::BlockOf<kElementThreads> {
     if (i >= p.out.size) return;
     const float x = simt::load(p.x, i);
     simt::store(p.out, i, p.dy.size == 0 ? forward(p.activation, x) : simt::load(p.dy, i) * slope(p.activation, x));
-  }
-};
-
-// sums[block] = sum of x² over kSumElements of x, in double. The host adds the blocks in order; no atomics, so the
-// order of the whole sum is fixed.
-struct SumOfSquaresKernel : simt::BlockOf<kElementThreads> {
-  using Params = SumOfSquaresParams;
-  static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
-  static const char* name() { return "sum of squares"; }
-
-  static ETC_DEVICE void run(const Params& p) {
-    simt::SharedArena arena;
-    const auto shared = arena.take<double>(kThreads);  // [threads] one partial sum each
-    const std::int64_t first = simt::block_x() * kSumElements;
-    const std::int64_t end = first + kSumElements < p.x.size ? first + kSumElements : p.x.size;
-    double sum = 0;
-    for (std::int64_t i = first + simt::thread_index(); i < end; i += kThreads) {
-      const double x = simt::load(p.x, i);
-      sum += x * x;
-    }
-    sum = block_sum<kThreads>(sum, shared);
-    if (simt::thread_index() == 0) simt::store(p.sums, simt::block_x(), sum);
   }
 };
 

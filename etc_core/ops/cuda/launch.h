@@ -18,7 +18,6 @@ void launch(const FinishRowsParams& params, void* stream);
 void launch(const RoundRowsParams& params, void* stream);
 void launch(const CopyRowsParams& params, void* stream);
 void launch(const ColumnSumParams& params, void* stream);
-void launch(const SumOfSquaresParams& params, void* stream);
 void launch(const ScaledSumParams& params, void* stream);
 void launch(const ScaledSumBackwardParams& params, void* stream);
 void launch(const DropoutAddParams& params, void* stream);
@@ -33,7 +32,7 @@ void launch(const SegmentParams& params, void* stream);
 void launch(const UpdateParams& params, void* stream);
 void launch(const PositionBiasParams& params, void* stream);
 
-std::int64_t sum_blocks(std::int64_t size);     // of launch(SumOfSquaresParams), launch(ScaledSumBackwardParams)
+std::int64_t sum_blocks(std::int64_t size);     // partial sums of launch(ScaledSumBackwardParams)
 std::int64_t column_blocks(std::int64_t rows);  // partial sums of launch(ColumnSumParams)
 std::int64_t norm_blocks(std::int64_t rows);    // partial sums of launch(LayerNormTablesParams)
 

@@ -85,11 +85,6 @@ struct ColumnSumParams {
   Span<float> sums;                  // [cols] +=
 };
 
-struct SumOfSquaresParams {
-  Span<const float> x;  // [size]
-  Span<double> sums;    // [blocks]
-};
-
 // y = x + alpha·branch.
 struct ScaledSumParams {
   Span<const float> x, branch, alpha;  // [size], [size], [alphas]

@@ -48,19 +48,6 @@ void elementwise(Binary kind, float s, const float* a, const float* b, float* y,
   launch(ElementwiseParams{kind, s, span(a, size), span(b, size), span(y, size)}, simt::stream());
 }
 
-double sum_of_squares(const float* x, std::int64_t size) {
-  const std::int64_t blocks = sum_blocks(size), bytes = blocks * static_cast<std::int64_t>(sizeof(double));
-  // The device computes one sum per block; the host adds these few sums in order. The copy waits for the kernel.
-  Bytes memory = simt::device_bytes(bytes, Purpose::scratch);  // [blocks]
-  auto* const sums = static_cast<double*>(memory.data());      // on the device
-  launch(SumOfSquaresParams{span(x, size), {sums, blocks}}, simt::stream());
-  std::vector<double> host(static_cast<std::size_t>(blocks));  // [blocks]
-  simt::copy_to_host(host.data(), sums, bytes);
-  double total = 0;
-  for (double sum : host) total += sum;
-  return total;
-}
-
 void scaled_sum(const ScaledSumForward& args) {
   launch(ScaledSumParams{span(args.x, args.size), span(args.branch, args.size), span(args.alpha, args.alphas),
                          span(args.y, args.size)},
@@ -279,7 +266,6 @@ void register_pointwise() {
   });
   scale_kernel.fill(Device::cuda,
                     [](float s, float* a, std::int64_t size) { elementwise(Binary::scale, s, a, nullptr, a, size); });
-  sum_of_squares_kernel.fill(Device::cuda, sum_of_squares);
   scaled_sum_kernel.fill(Device::cuda, scaled_sum);
   scaled_sum_backward_kernel.fill(Device::cuda, scaled_sum_backward);
   position_bias_kernel.fill(Device::cuda, position_bias);

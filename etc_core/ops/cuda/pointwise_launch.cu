@@ -38,10 +38,6 @@ std::int64_t sum_blocks(std::int64_t size) {
   return ceil_div(size, kSumElements);
 }
 
-void launch(const SumOfSquaresParams& params, void* stream) {
-  simt::launch<SumOfSquaresKernel>({sum_blocks(params.x.size), 1, 1, SumOfSquaresKernel::kShared}, params, stream);
-}
-
 void launch(const ScaledSumParams& params, void* stream) {
   simt::launch<ScaledSumKernel>({ceil_div(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
 }

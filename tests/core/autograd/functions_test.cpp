@@ -1,10 +1,12 @@
 #include "etc_core/autograd/functions.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/parameters.h"
+#include "etc_core/ops/elementwise.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
 
@@ -95,6 +97,50 @@ TEST_CASE("joined rows are those of both, and each gets its part of the gradient
   check_gradients([&](Tape& on, const std::vector<Var>& in) { return std::vector<Var>{join_rows(on, in[0], in[1])}; },
                   {x_0, x_1}, {});
   REQUIRE_THROWS_WITH(join_rows(tape, Var(x_0), Var(noise({4, 2}, 3))), "join_rows: x: expected [M, 3], got [4, 2]");
+}
+
+TEST_CASE("a range of rows has its gradient, and two ranges that overlap add theirs", "[autograd]") {
+  register_cpu_backend();
+  Tape tape(Recording::off);
+  const Tensor x = noise({5, 3}, 1);
+  const Tensor y = row_range(tape, Var(x), 1, 3).value();
+  REQUIRE(y.shape() == std::vector<std::int64_t>{3, 3});
+  REQUIRE(std::equal(y.data(), y.data() + y.size(), x.data() + 3));
+  REQUIRE(row_range(tape, Var(x), 5, 0).value().size() == 0);
+  check_gradients(
+      [&](Tape& on, const std::vector<Var>& in) {
+        return std::vector<Var>{row_range(on, in[0], 0, 3), row_range(on, in[0], 2, 2)};
+      },
+      {x}, {});
+  REQUIRE_THROWS_WITH(row_range(tape, Var(x), 3, 3), "row_range: expected rows of x [5, 3], got 3 from row 3 on");
+  REQUIRE_THROWS_WITH(row_range(tape, Var(x), -1, 2), "row_range: expected rows of x [5, 3], got 2 from row -1 on");
+}
+
+TEST_CASE("rows of variables in bf16 are joined and cut apart again, forward and backward", "[autograd]") {
+  register_cpu_backend();
+  const auto in_bf16 = [](const Tensor& x) {
+    const Tensor y = Tensor::empty(x.shape(), Purpose::activations, Device::cpu, ElementType::bf16);
+    ops::round_to_bf16(Device::cpu, x.data(), y.bf16(), x.size());
+    return y;
+  };
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && std::memcmp(a.bf16(), b.bf16(), static_cast<std::size_t>(a.size()) * 2) == 0;
+  };
+  const Tensor upper = in_bf16(noise({2, 8}, 1)), lower = in_bf16(noise({3, 8}, 2)), dy = in_bf16(noise({3, 8}, 3));
+  Tape tape(Recording::on);
+  Var x_0(upper, true), x_1(lower, true);
+  {
+    const Var joined = join_rows(tape, x_0, x_1);
+    CHECK(same(row_range(tape, joined, 0, 2).value(), upper));
+    const Var below = row_range(tape, joined, 2, 3);
+    CHECK(same(below.value(), lower));
+    below.gradient()->add(dy);
+  }
+  tape.backward();
+  CHECK(same(x_1.grad(), dy));
+  CHECK(std::all_of(x_0.grad().bf16(), x_0.grad().bf16() + 16, [](Bf16 number) { return number.bits == 0; }));
+  REQUIRE_THROWS_WITH(join_rows(tape, Var(upper), Var(noise({1, 8}, 4))),
+                      "join_rows: expected rows of one number type, got bf16 and fp32");
 }
 
 TEST_CASE("linear with rows as classes has its gradients", "[autograd]") {
@@ -280,7 +326,7 @@ TEST_CASE("a parameter that no gradient reaches keeps none", "[autograd]") {
 
 TEST_CASE("checkpointing gives the same bits with less memory", "[autograd]") {
   Fixture f;
-  const auto stretch = [&](Tape& on, const std::vector<Var>& in) {
+  const auto section = [&](Tape& on, const std::vector<Var>& in) {
     Var x = in[0];
     for (int i = 0; i < 6; ++i) {
       x = residual_layer_norm(on, x, x, *f.gamma, *f.beta, f.dropout(DropoutSite::long_feed_forward));
@@ -296,7 +342,7 @@ TEST_CASE("checkpointing gives the same bits with less memory", "[autograd]") {
     const std::int64_t before = memory_ledger::report().total;
     Tape tape(Recording::on);
     Var x(noise({5, 4}, 1), true);
-    std::vector<Var> y = checkpointed ? checkpoint(tape, {x}, stretch, stretch) : stretch(tape, {x});
+    std::vector<Var> y = checkpointed ? checkpoint(tape, {x}, section, section) : section(tape, {x});
     Result result;
     result.saved = memory_ledger::report().total - before;
     result.value = y[1].value();
@@ -320,10 +366,10 @@ TEST_CASE("checkpointing leaves unused results and inputs without gradients", "[
   Fixture f;
   Tape tape(Recording::on);
   Var x(noise({5, 4}, 1), true), y(noise({5, 4}, 2), true);
-  const auto stretch = [&](Tape& on, const std::vector<Var>& in) {
+  const auto section = [&](Tape& on, const std::vector<Var>& in) {
     return std::vector<Var>{layer_norm(on, in[0], *f.gamma, *f.beta), linear(on, in[1], f.dense)};
   };
-  std::vector<Var> out = checkpoint(tape, {x, y}, stretch, stretch);
+  std::vector<Var> out = checkpoint(tape, {x, y}, section, section);
   out[0].grad().data()[0] = 1;
   tape.backward();
   REQUIRE(x.has_grad());

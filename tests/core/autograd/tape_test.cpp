@@ -146,11 +146,11 @@ TEST_CASE("a gradient is announced as final when the first function that uses it
     value_then.push_back(parameter.grad.data()[0]);
   });
   const Var x(Tensor::from({1, 2, 3, 4}, {2, 2}, Purpose::activations), true);
-  const Stretch stretch = [&](Tape& on, const std::vector<Var>& inputs) {
+  const Section section = [&](Tape& on, const std::vector<Var>& inputs) {
     return std::vector<Var>{linear(on, linear(on, inputs[0], dense(within)), dense(shared))};
   };
   Var y = linear(tape, x, dense(shared));
-  y = checkpoint(tape, {y}, stretch, stretch)[0];
+  y = checkpoint(tape, {y}, section, section)[0];
   y = linear(tape, linear(tape, y, dense(late)), dense(shared));
   y.grad().data()[0] = 1;
   tape.backward();

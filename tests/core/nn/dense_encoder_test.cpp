@@ -373,6 +373,9 @@ TEST_CASE("dense inputs and configurations that cannot be meant are refused", "[
   config.num_attention_heads = 5;
   CHECK_THROWS_WITH(config.validate(), Contains("multiple of num_attention_heads=5"));
   config = small_dense();
+  config.num_attention_heads = config.att_size_per_head.emplace(1 << 24);
+  CHECK_THROWS_WITH(config.validate(), Contains("num_attention_heads * att_size_per_head: expected at most 16777216"));
+  config = small_dense();
   config.residual_attention_types = {"l2l"};
   CHECK_THROWS_WITH(config.validate(), Contains(R"(expected ["self"] or [])"));
 }

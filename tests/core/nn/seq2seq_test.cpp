@@ -7,8 +7,10 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/seq2seq/admin_fold.h"
 #include "etc_core/nn/seq2seq/admin_profile.h"
 #include "etc_core/nn/seq2seq/incremental_decoder.h"
+#include "tests/core/nn/admin_omegas.h"
 #include "tests/core/nn/small_seq2seq.h"
 #include "tests/reference/seq2seq.h"
 #include "tests/support/catch.h"
@@ -430,6 +432,8 @@ TEST_CASE("configurations of encoder-decoders say what is wrong with them, and a
     return message;
   };
   CHECK_THAT(refused([](auto& c) { c.num_attention_heads = 3; }), Contains("hidden_size: expected a multiple of"));
+  CHECK_THAT(refused([](auto& c) { c.num_attention_heads = c.att_size_per_head.emplace(1 << 24); }),
+             Contains("num_attention_heads * att_size_per_head: expected at most 16777216, got 281474976710656"));
   CHECK_THAT(refused([](auto& c) { c.vocab_size = 4; }), Contains("expected more than the 4 special tokens, got 4"));
   CHECK_THAT(refused([](auto& c) { c.target_vocab_size = 7; }), Contains("target_vocab_size: expected 0 with"));
   CHECK_THAT(refused([](auto& c) { c.num_decoder_layers = 0; }), Contains("num_decoder_layers"));

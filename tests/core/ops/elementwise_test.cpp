@@ -73,26 +73,3 @@ TEST_CASE("sums, scaled sums and scaling have the same bits for any thread count
     return y;
   }));
 }
-
-TEST_CASE("the sum of squares is exact to double rounding and the same for any thread count", "[core][ops]") {
-  ops::register_cpu_ops();
-  for (const std::int64_t size : {0, 1, 2, 6, 9, 10, 16384, 16385, 100003}) {
-    CAPTURE(size);
-    auto x = mixed_floats(size, 1);
-    for (float& v : x) v *= 1e15f;  // squares overflow fp32
-    const double expected = reference_sum_of_squares(to_double(x));
-    // Squares of fp32 numbers are exact in double. No term is negative, so each of the two sums is rounded at most
-    // `size` times.
-    const double tolerance = 2 * static_cast<double>(size) * 0x1p-53 * expected;
-    REQUIRE(std::fabs(ops::sum_of_squares(Device::cpu, x.data(), size) - expected) <= tolerance);
-    REQUIRE(same_bits_for_any_thread_count([&] {
-      const double sum = ops::sum_of_squares(Device::cpu, x.data(), size);
-      const float high = static_cast<float>(sum);
-      return std::vector<float>{high, static_cast<float>(sum - static_cast<double>(high))};
-    }));
-  }
-  const std::vector<float> bad = {1, std::nanf(""), 2};
-  REQUIRE(std::isnan(ops::sum_of_squares(Device::cpu, bad.data(), 3)));
-  const std::vector<float> infinite = {1, INFINITY, 2};
-  REQUIRE(ops::sum_of_squares(Device::cpu, infinite.data(), 3) == INFINITY);
-}

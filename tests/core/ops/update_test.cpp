@@ -162,6 +162,12 @@ TEST_CASE("sums of squares of gradients equal the sum in double, block by block"
     const double tolerance = 2 * static_cast<double>(all[i].size()) * 0x1p-53 * expected;
     REQUIRE(std::fabs(sums[i] - expected) <= tolerance);
   }
+  for (const float bad : {std::nanf(""), INFINITY}) {
+    const std::vector<float> g = {1, bad, 2};
+    const ops::UpdateBlock block{g.data(), nullptr, nullptr, nullptr, 3, 0, 0, false};
+    const double sum = ops::gradient_squares(Device::cpu, {&block, 1}).front();
+    REQUIRE((std::isnan(bad) ? std::isnan(sum) : sum == INFINITY));
+  }
   REQUIRE(ops::gradient_squares(Device::cpu, {}).empty());
   REQUIRE(ops::update_moments(Device::cpu, kConstants, {}).empty());
 }

@@ -270,16 +270,16 @@ TEST_CASE("shards own every number once, in order, in parts as equal as blocks a
     for (const std::int64_t size : kSizes) all += size;
     for (int rank = 0; rank < ranks; ++rank) {
       std::int64_t own = 0;
-      for (const NumberRange& stretch : shards.of(rank)) {
+      for (const NumberRange& range : shards.of(rank)) {
         if (next == kSizes[parameter]) {
           ++parameter;
           next = 0;
         }
-        REQUIRE(stretch.parameter == parameter);
-        REQUIRE(stretch.first == next);
-        REQUIRE(stretch.first % ops::kBlockSize == 0);
-        next += stretch.count;
-        own += stretch.count;
+        REQUIRE(range.parameter == parameter);
+        REQUIRE(range.first == next);
+        REQUIRE(range.first % ops::kBlockSize == 0);
+        next += range.count;
+        own += range.count;
       }
       most = std::max(most, own);
     }
@@ -296,10 +296,10 @@ TEST_CASE("of every bucket each process owns its part, and buckets hold whole pa
   std::int64_t owned = 0;
   for (const Bucket& bucket : shards.buckets()) {
     for (const int rank : {0, 1}) {
-      for (const NumberRange& stretch : shards.of(rank, bucket)) {
-        REQUIRE(stretch.parameter >= bucket.first);
-        REQUIRE(stretch.parameter < bucket.end);
-        owned += stretch.count;
+      for (const NumberRange& range : shards.of(rank, bucket)) {
+        REQUIRE(range.parameter >= bucket.first);
+        REQUIRE(range.parameter < bucket.end);
+        owned += range.count;
       }
     }
   }

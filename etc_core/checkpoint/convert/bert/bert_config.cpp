@@ -6,12 +6,11 @@
 #include "etc_core/base/ascii.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/nn/model_sizes.h"
 
 namespace etc::convert {
 
 namespace {
-
-constexpr std::int64_t kMaxSize = 1 << 24;  // as in EtcConfig
 
 struct Reader {
   const Json& json;
@@ -20,8 +19,8 @@ struct Reader {
   void size(const char* key, std::int64_t& field) const {
     const auto found = json.find(key);
     if (found == json.end()) return;
-    if (!found->is_number_integer() || *found < 1 || *found > kMaxSize) {
-      fail_usage(where, "{}: expected 1 … {}, got {}", key, kMaxSize, json_line(*found));
+    if (!found->is_number_integer() || *found < 1 || *found > kMaxModelSize) {
+      fail_usage(where, "{}: expected 1 … {}, got {}", key, kMaxModelSize, json_line(*found));
     }
     field = found->get<std::int64_t>();
   }
@@ -84,9 +83,9 @@ void refuse_others(const Reader& reader, const BertConfig& config) {
 void read_padding(const Reader& reader, BertConfig& config) {
   const auto found = reader.json.find("pad_token_id");
   if (found != reader.json.end()) {
-    if (!found->is_number_integer() || *found < 0 || *found > kMaxSize) {
+    if (!found->is_number_integer() || *found < 0 || *found > kMaxModelSize) {
       fail_usage(reader.where, "pad_token_id: expected 0 … {}, got {} (positions count from the number behind it)",
-                 kMaxSize, json_line(*found));
+                 kMaxModelSize, json_line(*found));
     }
     config.pad_token_id = found->get<std::int64_t>();
   }

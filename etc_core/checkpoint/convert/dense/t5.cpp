@@ -7,6 +7,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
 #include "etc_core/checkpoint/convert/model_type.h"
+#include "etc_core/nn/model_sizes.h"
 
 namespace etc::convert {
 
@@ -20,7 +21,7 @@ struct T5Config {
 };
 
 const FieldList<T5Config>& fields() {
-  const FieldRule size{.least = 1, .most = 1 << 24}, rate{.least = 0, .below = 1};
+  const FieldRule size{.least = 1, .most = kMaxModelSize}, rate{.least = 0, .below = 1};
   static const FieldList<T5Config> kFields{
       {"vocab_size", &T5Config::vocab_size, "rows of the token table", size},
       {"d_model", &T5Config::d_model, "width of the states", size},

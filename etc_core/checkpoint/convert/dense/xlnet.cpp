@@ -13,6 +13,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
 #include "etc_core/checkpoint/convert/model_type.h"
+#include "etc_core/nn/model_sizes.h"
 
 namespace etc::convert {
 
@@ -30,7 +31,7 @@ struct XlnetConfig {
 };
 
 const FieldList<XlnetConfig>& fields() {
-  const FieldRule size{.least = 1, .most = 1 << 24}, rate{.least = 0, .below = 1};
+  const FieldRule size{.least = 1, .most = kMaxModelSize}, rate{.least = 0, .below = 1};
   static const FieldList<XlnetConfig> kFields{
       {"vocab_size", &XlnetConfig::vocab_size, "rows of the token table", size},
       {"d_model", &XlnetConfig::d_model, "width of the states", size},
