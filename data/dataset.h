@@ -144,6 +144,7 @@ class DatasetReader {
   // The first shard's info with counts, lengths, source files and missing parts over all shards; labelled if all shards
   // are.
   const DatasetInfo& info() const;
+  std::vector<std::string> content_hashes() const;  // content_sha256 of each shard
   // "h5: <shard>: the data set is incomplete: <input file>: <reason>" for each missing part; empty if every shard is
   // complete.
   std::vector<std::string> missing_texts() const;

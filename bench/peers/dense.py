@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from compare import run  # noqa: E402
 from machine import machine  # noqa: E402
+from peer import report  # noqa: E402
 from tables import dense_table  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,8 +33,6 @@ def text_lengths(longest):
 
 def call_bert(longest, mode, threads, repeats):
     """Measures calls of the library on the padded texts with their padding mask; prints the medians as JSON."""
-    import time
-
     import torch
     from transformers import BertConfig, BertModel
 
@@ -57,14 +56,7 @@ def call_bert(longest, mode, threads, repeats):
             optimizer.step()
             optimizer.zero_grad()
 
-    call()  # warm-up, so that page faults are not timed
-    cpu, wall = [], []
-    for _ in range(repeats):
-        start, cpu_start = time.perf_counter(), time.process_time()
-        call()
-        wall.append(time.perf_counter() - start)
-        cpu.append(time.process_time() - cpu_start)
-    print(json.dumps({"cpu_s": sorted(cpu)[len(cpu) // 2], "wall_s": sorted(wall)[len(wall) // 2]}))
+    report(call, repeats)
 
 
 def measure(program, longest, mode, options):

@@ -40,8 +40,8 @@ struct ArrayShape {
 // Throws Error on damage, links that lead out of the file, and groups nested deeper than 16.
 std::vector<ArrayShape> list_arrays(const std::filesystem::path& path);
 
-// Writes arrays of floats or 64-bit integers under a temporary name and renames the file into place in finish(); without finish() no file is
-// left. Equal calls give byte-equal files.
+// Writes arrays of floats or 64-bit integers under a temporary name and renames the file into place in finish();
+// without finish() no file is left. Equal calls give byte-equal files.
 class ArrayFileWriter {
  public:
   explicit ArrayFileWriter(const std::filesystem::path& path);

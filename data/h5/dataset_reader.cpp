@@ -198,6 +198,12 @@ const DatasetInfo& DatasetReader::info() const {
   return impl_->info;
 }
 
+std::vector<std::string> DatasetReader::content_hashes() const {
+  std::vector<std::string> hashes;
+  for (const Shard& shard : impl_->shards) hashes.push_back(shard.info.content_sha256);
+  return hashes;
+}
+
 std::vector<std::string> DatasetReader::missing_texts() const {
   std::vector<std::string> texts;
   for (const Shard& shard : impl_->shards) {

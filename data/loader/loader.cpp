@@ -136,11 +136,6 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
   if (n == 0) fail("loader", "the data set holds no examples (were all records rejected? see `etc info`)");
   if (options.epochs > INT64_MAX / n)
     fail("loader", "epochs: {} epochs of {} examples are too many", options.epochs, n);
-  const bool whole = options.drop_last && !options.carry_partial && options.batch_tokens == 0;
-  if (whole && n < options.batch_examples) {
-    fail("loader", "drop_last leaves no batch: expected at least {} examples (batch_examples), got {}",
-         options.batch_examples, n);
-  }
   if (options.streams < 0 || options.streams > n)
     fail("loader", "streams: expected 0 (none) to {} (examples), got {}", n, options.streams);
   impl_->reader = std::move(reader);

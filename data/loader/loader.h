@@ -28,8 +28,6 @@ struct LoaderOptions {
   // This process loads its share of each batch's micro-batches (share_of, data/loader/order.h).
   std::int64_t rank = 0, ranks = 1;
   std::int64_t epochs = 0;  // 0: without end
-  // A partial batch is left out (at the end of the run; without carry_partial, of every epoch).
-  bool drop_last = false;
   // The last partial batch of an epoch is filled from the next one (training); false: it is returned short
   // (evaluation).
   bool carry_partial = true;
@@ -38,7 +36,7 @@ struct LoaderOptions {
 
 // Position after the last batch returned; it suffices to resume bit-equally.
 struct LoaderPosition {
-  std::int64_t samples = 0;  // samples used since the start of the run, over all ranks, dropped ones included
+  std::int64_t samples = 0;  // samples used since the start of the run, over all ranks
 };
 
 struct LoadedExample {
@@ -63,14 +61,14 @@ struct LoadedBatch {
 // start at any position without replaying. Shuffling: a new pseudo-random permutation per epoch (data/loader/order.h).
 class Loader {
  public:
-  // Throws Error for an empty data set, options out of range, and drop_last where no batch would ever be full.
+  // Throws Error for an empty data set and options out of range.
   Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions options, LoaderPosition start = {});
   ~Loader();  // stops the reader thread
 
   // False at the end. Rethrows exceptions of the reader thread.
   bool next(LoadedBatch& batch);
 
-  // Upper bound of the batches that start in an epoch; 0 only when drop_last leaves none.
+  // Upper bound of the batches that start in an epoch.
   std::int64_t batches_per_epoch() const;
 
  private:

@@ -63,14 +63,10 @@ std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, const 
 
 std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const LoaderOptions& options) {
   const std::int64_t run_end = options.epochs > 0 ? options.epochs * n : INT64_MAX;
-  while (start < run_end) {
-    const std::int64_t epoch_end = (start / n + 1) * n;
-    const std::int64_t limit = options.carry_partial ? run_end : epoch_end;
-    const std::int64_t end = limit - start > options.batch_examples ? start + options.batch_examples : limit;
-    if (end - start == options.batch_examples || !options.drop_last) return SampleRange{start, end};
-    start = limit;  // the rest of the epoch or of the run is dropped
-  }
-  return std::nullopt;
+  if (start >= run_end) return std::nullopt;
+  const std::int64_t epoch_end = (start / n + 1) * n;
+  const std::int64_t limit = options.carry_partial ? run_end : epoch_end;
+  return SampleRange{start, start + std::min(options.batch_examples, limit - start)};
 }
 
 std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit,

@@ -27,12 +27,12 @@ std::vector<std::int64_t> stream_order(std::int64_t n, std::int64_t streams);
 std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, const LoaderOptions& options);
 
 struct SampleRange {
-  std::int64_t begin = 0, end = 0;  // ordinals; samples between the end and the next batch are dropped (drop_last)
+  std::int64_t begin = 0, end = 0;  // ordinals
 };
 
-// The batch that starts at ordinal `start` or, if that batch is partial and dropped, the next one. nullopt: the run is
-// over. With carry_partial a batch may extend past the end of an epoch (or of several, when n is smaller than a batch)
-// but not past the end of the run; without it, batches end with their epoch. Rules: n >= 1.
+// The batch that starts at ordinal `start`; nullopt: the run is over. With carry_partial a batch may extend past the end
+// of an epoch (or of several, when n is smaller than a batch) but not past the end of the run; without it, batches end
+// with their epoch. Rules: n >= 1.
 std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const LoaderOptions& options);
 
 // Cuts a batch into micro-batches, greedily in order: each holds at most `limit` tokens, or a single example.

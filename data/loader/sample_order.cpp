@@ -45,8 +45,7 @@ std::optional<SampleRange> SampleOrder::batch_at(std::int64_t start) {
 std::int64_t SampleOrder::batches_per_epoch() const {
   if (by_tokens_) return by_tokens_->size();
   const std::int64_t size = options_.batch_examples;
-  const bool floor = options_.drop_last && !options_.carry_partial;
-  return examples_ / size + (!floor && examples_ % size != 0 ? 1 : 0);
+  return examples_ / size + (examples_ % size != 0 ? 1 : 0);
 }
 
 }  // namespace etc::data

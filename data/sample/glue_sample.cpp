@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "data/sample/word_source.h"
+#include "data/sample/story.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 
@@ -15,14 +15,13 @@ namespace {
 constexpr std::int64_t kMaxClauses = 6;
 constexpr std::int64_t kOneIn = 4;  // one clause in kOneIn has a "not"
 constexpr const char* kTrainFile = "train";
-constexpr const char* kThings[] = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
 constexpr const char* kGood[] = {"bright", "famous", "green", "quiet"};
 constexpr const char* kBad[] = {"busy", "narrow", "old", "stony"};
 
 // "the mill there is not bright"
 std::string clause(bool praises, Choices& choices) {
   const bool negated = choices.below(kOneIn) == 0;
-  const std::string thing = kThings[choices.below(std::ssize(kThings))];
+  const std::string thing = filler_thing(choices);
   const auto word = choices.below(std::ssize(kGood));
   const char* trait = praises != negated ? kGood[word] : kBad[word];
   return fmt::format("the {} there is {} {}", thing, negated ? "not" : "very", trait);
@@ -59,8 +58,8 @@ void write_glue_sample(const GlueSampleOptions& options, const std::filesystem::
   if (options.clauses < 1 || options.clauses > kMaxClauses) {
     fail_usage(where, "--clauses: expected 1 to {}, got {}", kMaxClauses, options.clauses);
   }
-  std::set<std::string> words{"the", "there", "is", "very", "not", "but"};
-  words.insert(std::begin(kThings), std::end(kThings));
+  std::set<std::string> words{"not", "but"};
+  add_filler_words(words);
   words.insert(std::begin(kGood), std::end(kGood));
   words.insert(std::begin(kBad), std::end(kBad));
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(words));

@@ -26,8 +26,6 @@ constexpr std::size_t kAnswers = 80, kAnswersPerCandidate = 3;
 constexpr std::size_t kAllNames = 140;
 
 const std::vector<Words> kVerbs = {{"is", "ruled", "by"}, {"was", "founded", "by"}, {"was", "painted", "by"}};
-const Words kThings = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
-const Words kTraits = {"old", "quiet", "narrow", "famous", "green", "busy", "stony", "bright"};
 
 constexpr std::int64_t kFactTokens = 8;                                   // "A is ruled by X and Y ."
 constexpr std::int64_t kFillerTokens = 7;                                 // "The mill there is very old ."
@@ -102,8 +100,8 @@ struct Block {
 };
 
 void add_filler(Page& page, Choices& choices) {
-  const auto thing = static_cast<std::size_t>(choices.below(8)), trait = static_cast<std::size_t>(choices.below(8));
-  page.words({"The", kThings[thing], "there", "is", "very", kTraits[trait], "."});
+  const std::string thing = filler_thing(choices), trait = filler_trait(choices);
+  page.words({"The", thing, "there", "is", "very", trait, "."});
 }
 
 void add_introduction(Page& page, Choices& choices) {
@@ -246,11 +244,9 @@ void check(const NqSampleOptions& options) {
 
 // Every word the records can hold, and the pieces that stand for HTML tags.
 std::set<std::string> all_words() {
-  std::set<std::string> words{"the",  "there", "is", "very",        "who",        "and",
-                              "what", "said",  "of", "[unused102]", "[unused103]"};
+  std::set<std::string> words{"who", "and", "what", "said", "of", "[unused102]", "[unused103]"};
+  add_filler_words(words);
   for (const Words& verb : kVerbs) words.insert(verb.begin(), verb.end());
-  words.insert(kThings.begin(), kThings.end());
-  words.insert(kTraits.begin(), kTraits.end());
   for (const std::string& name : names(0, kAllNames)) words.insert(name);
   return words;
 }

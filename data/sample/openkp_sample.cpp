@@ -25,8 +25,6 @@ constexpr std::size_t kFirstPhraseName = 24, kPhraseNames = 120;
 constexpr std::int64_t kTopicWords = 1 + 1 + kPhrases * kLongestPhrase + (kPhrases - 1) + 1;
 constexpr std::int64_t kHeadingWords = 3;
 
-constexpr const char* kThings[] = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
-constexpr const char* kTraits[] = {"old", "quiet", "narrow", "famous", "green", "busy", "stony", "bright"};
 constexpr std::int64_t kFillerWords = 7;
 
 struct Topic {
@@ -39,7 +37,7 @@ std::int64_t fillers_of(const OpenkpSampleOptions& options) {
 }
 
 Words filler(Choices& choices) {
-  const std::string thing = kThings[choices.below(8)], trait = kTraits[choices.below(8)];
+  const std::string thing = filler_thing(choices), trait = filler_trait(choices);
   return {"The", thing, "there", "is", "always", "very", trait};
 }
 
@@ -130,9 +128,8 @@ void check(const OpenkpSampleOptions& options) {
 
 // Every word the pages can hold.
 std::set<std::string> all_words() {
-  std::set<std::string> words = {"guide", "to", "offers", "and", "daily", "the", "there", "is", "always", "very"};
-  for (const char* thing : kThings) words.insert(thing);
-  for (const char* trait : kTraits) words.insert(trait);
+  std::set<std::string> words = {"guide", "to", "offers", "and", "daily", "always"};
+  add_filler_words(words);
   for (const std::string& name : names(0, kFirstPhraseName + kPhraseNames)) words.insert(name);
   return words;
 }

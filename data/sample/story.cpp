@@ -13,9 +13,16 @@ constexpr const char* kTraits[] = {"old", "quiet", "narrow", "famous", "green", 
 
 }  // namespace
 
+std::string filler_thing(Choices& choices) {
+  return kThings[choices.below(std::ssize(kThings))];
+}
+
+std::string filler_trait(Choices& choices) {
+  return kTraits[choices.below(std::ssize(kTraits))];
+}
+
 std::string filler_sentence(Choices& choices) {
-  const std::string thing = kThings[choices.below(std::ssize(kThings))];
-  const std::string trait = kTraits[choices.below(std::ssize(kTraits))];
+  const std::string thing = filler_thing(choices), trait = filler_trait(choices);
   return "The " + thing + " there is very " + trait + ".";
 }
 

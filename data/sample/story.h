@@ -16,8 +16,11 @@ namespace etc::data {
 inline constexpr std::int64_t kFactTokens = 6;
 inline constexpr std::int64_t kFillerTokens = 7;
 
-// Filler such as "The harbour there is very old.", to make texts longer; and all words of filler sentences.
+// Filler such as "The harbour there is very old.", to make texts longer; a thing and a trait as in it ("harbour", "old");
+// and all words of filler sentences.
 std::string filler_sentence(Choices& choices);
+std::string filler_thing(Choices& choices);
+std::string filler_trait(Choices& choices);
 void add_filler_words(std::set<std::string>& words);
 
 // Names to ask for in addition to those that one record holds. Only a few, because a model must learn to distinguish

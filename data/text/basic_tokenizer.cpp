@@ -18,27 +18,27 @@ bool is_word_break(char32_t c) {  // BERT counts symbols of ASCII ("$", "^") as 
   return is_punctuation(c);
 }
 
-// Appends the words of a stretch without white space and without characters to drop.
-void split_at_punctuation(std::string_view stretch, std::vector<std::string>& words) {
+// Appends the words of a run without white space and without characters to drop.
+void split_at_punctuation(std::string_view run, std::vector<std::string>& words) {
   std::size_t word_begin = 0;
-  for (std::size_t at = 0; at < stretch.size();) {
+  for (std::size_t at = 0; at < run.size();) {
     const std::size_t begin = at;
-    if (!is_word_break(next_code_point(stretch, at))) continue;
-    if (begin > word_begin) words.emplace_back(stretch.substr(word_begin, begin - word_begin));
-    words.emplace_back(stretch.substr(begin, at - begin));
+    if (!is_word_break(next_code_point(run, at))) continue;
+    if (begin > word_begin) words.emplace_back(run.substr(word_begin, begin - word_begin));
+    words.emplace_back(run.substr(begin, at - begin));
     word_begin = at;
   }
-  if (word_begin < stretch.size()) words.emplace_back(stretch.substr(word_begin));
+  if (word_begin < run.size()) words.emplace_back(run.substr(word_begin));
 }
 
 }  // namespace
 
 std::size_t basic_tokenizer_detail::unicode_words(std::string_view utf8, std::size_t begin, bool lower_case,
                                                   std::vector<std::string>& words) {
-  std::string stretch;
+  std::string run;
   const auto finish = [&] {
-    split_at_punctuation(lower_case ? strip_accents(data::lower_case(stretch)) : stretch, words);
-    stretch.clear();
+    split_at_punctuation(lower_case ? strip_accents(data::lower_case(run)) : run, words);
+    run.clear();
   };
   std::size_t at = begin;
   while (at < utf8.size()) {
@@ -51,10 +51,10 @@ std::size_t basic_tokenizer_detail::unicode_words(std::string_view utf8, std::si
     if (is_control(c)) continue;
     if (is_cjk(c)) {
       finish();
-      stretch.assign(utf8.substr(start, at - start));
+      run.assign(utf8.substr(start, at - start));
       finish();
     } else {
-      stretch.append(utf8.substr(start, at - start));
+      run.append(utf8.substr(start, at - start));
     }
   }
   finish();

@@ -11,13 +11,13 @@
 namespace etc::data {
 
 // The words of a text: control characters, U+0000 and U+FFFD dropped, cut at white space, every CJK ideograph and
-// every punctuation character a word of its own. With `lower_case` each white-space-free stretch is lower-cased (full
+// every punctuation character a word of its own. With `lower_case` each run without white space is lower-cased (full
 // mappings, final sigma), decomposed and loses its marks of category Mn. Invalid UTF-8 is dropped. No word is empty.
 std::vector<std::string> basic_tokenize(std::string_view utf8, bool lower_case);
 
 namespace basic_tokenizer_detail {
 
-// Class of a byte of the text. The classes are bits, so that the OR over a stretch tells which classes it contains.
+// Class of a byte of the text. The classes are bits, so that the OR over a run tells which classes it contains.
 enum ByteClass : std::uint8_t { kPlain = 0, kUpper = 1, kPunctuation = 2, kDropped = 4, kSpace = 8, kNotAscii = 16 };
 
 constexpr std::array<std::uint8_t, 256> byte_classes() {
@@ -42,13 +42,13 @@ constexpr std::array<std::uint8_t, 256> byte_classes() {
 
 inline constexpr std::array<std::uint8_t, 256> kClasses = byte_classes();
 
-// Appends the words of the stretch that begins at byte `begin` and ends at white space, with the full Unicode rules;
-// returns the end of the stretch.
+// Appends the words of the run that begins at byte `begin` and ends at white space, with the full Unicode rules;
+// returns the end of the run.
 std::size_t unicode_words(std::string_view utf8, std::size_t begin, bool lower_case, std::vector<std::string>& words);
 
 }  // namespace basic_tokenizer_detail
 
-// Calls emit(std::string_view) for every word of basic_tokenize in order, without a string per word. Stretches of
+// Calls emit(std::string_view) for every word of basic_tokenize in order, without a string per word. Runs of
 // ASCII, nearly all of English text, never reach ICU; words that need no change are views of the text itself.
 template <typename Emit>
 void for_each_word(std::string_view utf8, bool lower_case, Emit&& emit) {
@@ -72,7 +72,7 @@ void for_each_word(std::string_view utf8, bool lower_case, Emit&& emit) {
       seen |= found;
     }
     if (seen & kNotAscii) {
-      // Case and accents depend on the whole stretch (final sigma), so it is processed again from its beginning.
+      // Case and accents depend on the whole run (final sigma), so it is processed again from its beginning.
       words.clear();
       at = unicode_words(utf8, begin, lower_case, words);
       for (const std::string& found : words) emit(std::string_view(found));

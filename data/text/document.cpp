@@ -19,6 +19,12 @@ bool starts_with_word(std::string_view text, std::string_view word) {
          });
 }
 
+// The document without a byte order mark at its beginning.
+std::string_view without_mark(std::string_view document) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return document.starts_with(kMark) ? document.substr(kMark.size()) : document;
+}
+
 bool looks_like_heading(std::string_view text) {
   if (character_count(text) > kLongestHeading) return false;
   constexpr std::string_view kEnds = ".?!:;,";
@@ -53,15 +59,21 @@ DocumentForm form_of(const std::filesystem::path& name, std::string_view documen
   const std::string ending = lower_case(name.extension().string());
   if (ending == ".md" || ending == ".markdown") return DocumentForm::markdown;
   if (ending == ".html" || ending == ".htm" || ending == ".xhtml") return DocumentForm::html;
-  const std::string_view text = strip(document);
+  const std::string_view text = strip(without_mark(document));
   const bool html = starts_with_word(text, "<!doctype html") || starts_with_word(text, "<html");
   return html ? DocumentForm::html : DocumentForm::plain;
 }
 
 std::vector<TextBlock> read_blocks(std::string_view document, DocumentForm form) {
-  std::vector<TextBlock> blocks = form == DocumentForm::html       ? read_html(document)
-                                  : form == DocumentForm::markdown ? read_markdown(document)
-                                                                   : read_plain(document);
+  const std::string_view text = without_mark(document);
+  std::vector<TextBlock> blocks = form == DocumentForm::html       ? read_html(text)
+                                  : form == DocumentForm::markdown ? read_markdown(text)
+                                                                   : read_plain(text);
+  if (const std::int64_t mark = std::ssize(document) - std::ssize(text); mark > 0) {
+    for (TextBlock& block : blocks) {
+      for (ByteSpan& place : block.places) place = {place.begin + mark, place.end + mark};
+    }
+  }
   // A heading with nothing after it is treated as content.
   if (!blocks.empty() && blocks.back().kind == TextBlock::Kind::heading)
     blocks.back().kind = TextBlock::Kind::paragraph;
@@ -74,6 +86,9 @@ ByteSpan place_of(const TextBlock& block, std::size_t begin, std::size_t end) {
 
 void require_text(std::string_view document, const std::string& where) {
   if (document.empty()) fail(where, "the document is empty");
+  for (const std::string_view mark : {"\xff\xfe", "\xfe\xff"}) {
+    if (document.starts_with(mark)) fail(where, "the text is UTF-16: expected UTF-8 (iconv -f utf-16 -t utf-8)");
+  }
   if (const std::size_t at = document.find('\0'); at != std::string_view::npos) {
     fail(where, "byte {} is zero: expected text, Markdown or HTML, got a binary file", at);
   }

@@ -31,7 +31,8 @@ struct TextBlock {
   std::vector<ByteSpan> places;  // [bytes of text] the document's bytes that each byte represents
 };
 
-// The blocks of a valid UTF-8 document in reading order; a heading at its end is a paragraph. Cost: one pass.
+// The blocks of a valid UTF-8 document in reading order; a heading at its end is a paragraph, and a byte order mark at its
+// beginning is no text. Cost: one pass.
 std::vector<TextBlock> read_blocks(std::string_view document, DocumentForm form);
 
 // The document's bytes that bytes [begin, end) of a block's text represent; begin < end.

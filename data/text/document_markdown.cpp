@@ -49,6 +49,30 @@ bool is_rule(std::string_view line) {
   return consists_of(line, "-", 3) || consists_of(line, "*", 3) || consists_of(line, "_", 3);
 }
 
+// The next occurrence of a mark in a line. Places must not decrease, so that all calls together read the line once.
+class NextMark {
+ public:
+  NextMark(std::string_view line, std::string_view mark) : line_(line), mark_(mark), found_(line.find(mark)) {}
+
+  // At `at` or after it; npos: none.
+  std::size_t from(std::size_t at) {
+    if (found_ < at) found_ = line_.find(mark_, at);
+    return found_;
+  }
+
+ private:
+  std::string_view line_, mark_;
+  std::size_t found_;
+};
+
+// The marks in which links and tags end.
+struct LineMarks {
+  explicit LineMarks(std::string_view line)
+      : bracket(line, "]"), link(line, "]("), parenthesis(line, ")"), tag_end(line, ">") {}
+
+  NextMark bracket, link, parenthesis, tag_end;
+};
+
 class MarkdownReader {
  public:
   explicit MarkdownReader(std::string_view document) : document_(document) {}
@@ -113,6 +137,7 @@ class MarkdownReader {
 
   // Adds the text of a line without its Markdown marks.
   void add_inline(std::size_t begin, std::string_view line) {
+    LineMarks marks(line);
     for (std::size_t i = 0; i < line.size();) {
       const char c = line[i];
       const std::size_t at = begin + i;
@@ -124,18 +149,18 @@ class MarkdownReader {
       } else if (c == '|' && kind_ == Kind::table_row) {
         builder_.add_blank(at);
         ++i;
-      } else if (const std::size_t link = link_at(line, i); link > i) {
+      } else if (const std::size_t link = link_at(line, i, marks); link > i) {
         const std::size_t text = i + (c == '!' ? 2 : 1);
-        add_inline(begin + text, line.substr(text, line.find(']', text) - text));
+        add_inline(begin + text, line.substr(text, marks.bracket.from(text) - text));
         i = link;
       } else {
-        i = add_character(begin, line, i);
+        i = add_character(begin, line, i, marks.tag_end);
       }
     }
   }
 
   // Adds a character or the character of an entity, and skips an HTML tag; returns where the next character begins.
-  std::size_t add_character(std::size_t begin, std::string_view line, std::size_t i) {
+  std::size_t add_character(std::size_t begin, std::string_view line, std::size_t i, NextMark& tag_end) {
     if (line[i] == '&') {
       const auto [text, end] = entity_at(line, i);
       if (!text.empty()) {
@@ -144,7 +169,7 @@ class MarkdownReader {
       }
     }
     if (tag_begins(line, i)) {
-      if (const std::size_t end = line.find('>', i); end != std::string_view::npos) return end + 1;
+      if (const std::size_t end = tag_end.from(i); end != std::string_view::npos) return end + 1;
     }
     std::size_t end = i;
     next_code_point(line, end);
@@ -161,12 +186,12 @@ class MarkdownReader {
   }
 
   // One past the "[text](address)" or "![text](address)" at i; i if there is no link.
-  static std::size_t link_at(std::string_view line, std::size_t i) {
+  static std::size_t link_at(std::string_view line, std::size_t i, LineMarks& marks) {
     const std::size_t open = line[i] == '!' ? i + 1 : i;
     if (open >= line.size() || line[open] != '[') return i;
-    const std::size_t middle = line.find("](", open);
-    if (middle == std::string_view::npos || line.find(']', open) != middle) return i;
-    const std::size_t end = line.find(')', middle);
+    const std::size_t middle = marks.link.from(open);
+    if (middle == std::string_view::npos || marks.bracket.from(open) != middle) return i;
+    const std::size_t end = marks.parenthesis.from(middle);
     return end == std::string_view::npos ? i : end + 1;
   }
 

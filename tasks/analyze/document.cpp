@@ -7,6 +7,7 @@
 #include "sparse/etc_attention.h"
 #include "tasks/analyze/document_source.h"
 #include "tasks/analyze/results.h"
+#include "tasks/text/shown_piece.h"
 #include "tasks/train/model.h"
 
 namespace etc::analyze {
@@ -18,9 +19,7 @@ constexpr std::int64_t kPageRest = 60'000;  // size of the page without entries 
 
 std::vector<std::string> pieces_of(const data::Tokenizer& vocabulary, const std::vector<std::int32_t>& ids) {
   std::vector<std::string> pieces;
-  for (const std::int32_t id : ids) {
-    pieces.push_back(id < vocabulary.vocab_size() ? vocabulary.piece(id) : fmt::format("[{}]", id));
-  }
+  for (const std::int32_t id : ids) pieces.push_back(text::shown_piece(vocabulary, id));
   return pieces;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "etc_core/base/cpu_features.h"
+#include "etc_core/base/end_of_log.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/error_text.h"
 #include "etc_core/base/log.h"
@@ -105,9 +106,11 @@ int main(int argc, char** argv) {
   int code = 1;
   try {
     code = guarded_run(argc, argv, message);
+    if (!message.empty()) etc::log::end_file(message, true);
     if (!message.empty() && etc::cli::processes().size() > 1) etc::cli::processes().end_all(message, code);
     if (!message.empty()) std::fprintf(stderr, "%s\n", message.c_str());
   } catch (const etc::Interrupted& stopped) {
+    etc::log::end_file(stopped.what(), false);
     if (etc::cli::processes().first()) std::fprintf(stderr, "%s\n", stopped.what());
   }
   etc::cli::leave_others();

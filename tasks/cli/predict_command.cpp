@@ -212,14 +212,8 @@ void check_show(const PredictOptions& options, const Task& task) {
   }
 }
 
-void run_predict(const PredictOptions& options) {
-  check_options(options);
-  const bool raw = !options.input.empty();
-  if (options.threads > 0) set_thread_count(options.threads);
-  const Device device = open_device(options.device).device;
-  const std::int64_t limit = take_memory_limit(options.memory_limit, device);
-  const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
-  TaskModel& model = *loaded.model;
+// Throws Error or UsageError if the model's task is another one, or cannot do what the options ask for.
+void check_task(const PredictOptions& options, const TaskModel& model) {
   require_task(kWhere, options.task, model.task_section);
   refuse_unread_keys(kWhere, options.given->value("task", Json::object()), *model.task);
   check_submission(options, *model.task);
@@ -227,21 +221,65 @@ void run_predict(const PredictOptions& options) {
   if (!options.null_odds_output.empty() && !model.task->writes_null_odds())
     fail_usage(kWhere, "--null-odds-output: this task's answers have no null odds (squad with version_2 has)");
   if (!options.answers.empty()) require_answers(*model.task, task_name(model.task_section), kWhere);
-  const auto preparation = raw ? make_raw_preparation(kWhere, loaded, options.model, options.splitter) : nullptr;
+}
+
+// What is predicted: prepared data, or raw data and how they are prepared; the other one is null.
+struct PredictInput {
   std::shared_ptr<const data::DatasetReader> reader;
-  if (!raw)
-    reader = open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
+  std::unique_ptr<const prepare::Preparation> preparation;
+};
+
+// Chooses the size of a micro-batch of prepared data, so that the run keeps the limit.
+void fit_to_limit(const PredictOptions& options, const PredictInput& input, Running& running, InferenceFit& fit) {
+  if (input.preparation) fit.hold(bytes_of_reading(options.input));
+  if (input.reader) {
+    running.micro_batch_tokens = fit.choose(*input.reader, kEvaluationTokens, [&](Examples examples) {
+      return counted_prediction(running.model, running.types, examples, files_text(options.data));
+    });
+  }
+  running.fit = &fit;
+}
+
+// Writes the prediction files that the options name. Returns the number of records without a prediction.
+std::int64_t write_predictions(const PredictOptions& options, const PredictInput& input, const Running& running) {
+  TaskModel& model = running.model;
+  const PredictionRequest request{options.output, options.n_best_output, options.n_best, options.null_odds_output};
+  const auto predictions = processes().first() ? model.task->start_predictions(request) : nullptr;
+  std::int64_t refused = 0;
+  if (input.preparation) {
+    refused = predict_raw(options, running, *input.preparation, predictions.get());
+  } else {
+    const DatasetPass pass{input.reader, files_text(options.data), "predict", running.micro_batch_tokens};
+    const DatasetPass agreed = agreed_pass(pass, model.parameters, model.task_section);
+    if (!predict_dataset(model, agreed, predictions.get())) throw Interrupted(kStopped);
+  }
+  if (predictions) {
+    finish(*predictions);
+    if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
+  }
+  return refused;
+}
+
+void run_predict(const PredictOptions& options) {
+  check_options(options);
+  if (options.threads > 0) set_thread_count(options.threads);
+  const Device device = open_device(options.device).device;
+  const std::int64_t limit = take_memory_limit(options.memory_limit, device);
+  const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
+  TaskModel& model = *loaded.model;
+  check_task(options, model);
+  PredictInput input;
+  if (!options.input.empty()) {
+    input.preparation = make_raw_preparation(kWhere, loaded, options.model, options.splitter);
+  } else {
+    input.reader =
+        open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
+  }
   Running running{model, chosen_types(options.compute, options.scores, device), nullptr, kEvaluationTokens};
   std::optional<InferenceFit> fit;
   if (limit > 0) {
     fit.emplace(kWhere, limit, device, *model.config, running.types);
-    if (raw) fit->hold(bytes_of_reading(options.input));
-    if (reader) {
-      running.micro_batch_tokens = fit->choose(*reader, kEvaluationTokens, [&](Examples examples) {
-        return counted_prediction(model, running.types, examples, files_text(options.data));
-      });
-    }
-    running.fit = &*fit;
+    fit_to_limit(options, input, running, *fit);
   }
   load_weights(options.model, model);
   model.parameters.to(device);
@@ -249,27 +287,12 @@ void run_predict(const PredictOptions& options) {
   const StopSignal stop_signal;
   Profile profile(options.profile);
   std::int64_t refused = 0;
-  if (!options.answers.empty()) refused = predict_raw(options, running, *preparation, nullptr);
-  if (writes_files(options)) {
-    const PredictionRequest request{options.output, options.n_best_output, options.n_best, options.null_odds_output};
-    const auto predictions = processes().first() ? model.task->start_predictions(request) : nullptr;
-    if (raw) {
-      refused = predict_raw(options, running, *preparation, predictions.get());
-    } else {
-      const DatasetPass pass{reader, files_text(options.data), "predict", running.micro_batch_tokens};
-      const DatasetPass agreed = agreed_pass(pass, model.parameters, model.task_section);
-      if (!predict_dataset(model, agreed, predictions.get())) throw Interrupted(kStopped);
-    }
-    if (predictions) {
-      finish(*predictions);
-      if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
-    }
+  if (!options.answers.empty()) refused = predict_raw(options, running, *input.preparation, nullptr);
+  if (writes_files(options)) refused = write_predictions(options, input, running);
+  if (options.show > 0 && processes().first()) {
+    if (input.preparation) refused = std::max(refused, show_records(options, model, *input.preparation));
+    if (input.reader) show_examples(options, model, *input.reader);
   }
-  if (options.show > 0 && raw && processes().first()) {
-    const std::int64_t not_shown = show_records(options, model, *preparation);
-    refused = std::max(refused, not_shown);
-  }
-  if (options.show > 0 && !raw && processes().first()) show_examples(options, model, *reader);
   log_peak_memory(device);
   profile.finish();
   if (refused > 0) {

@@ -70,8 +70,9 @@ Json parse_setting(const Field& setting, const std::string& text) {
     if (!value.is_null() && has_kind(setting, value)) return value;
   } catch (const Error&) {
   }
-  fail_usage("etc prepare", "{}: expected {} like {}, got {}", setting.option_name(),
-             usual.is_number_integer() ? "an integer" : "a value", json_line(usual), text);
+  const std::string like = (usual.is_number_integer() ? "an integer like " : "a value like ") + json_line(usual);
+  fail_usage("etc prepare", "{}: expected {}, got {}", setting.option_name(),
+             usual.is_boolean() ? "true or false" : like, text);
 }
 
 // Null: the task has no such setting.
@@ -433,13 +434,13 @@ void add_prepare_command(Program& program) {
       }
     }
     for (const auto& [key, setting] : settings) {
-      const std::string& name = key;
       command
-          .take_text(
-              setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
-              help_of_tasks(tasks[name]))
+          .take_words(
+              setting->option_name(), WordCount::one, type_text(*setting),
+              [options, name = key](const std::vector<std::string>& words) { options->settings[name] = words.front(); },
+              help_of_tasks(tasks[key]))
           .group("Settings")
-          .of_tasks(tasks[name]);
+          .of_tasks(tasks[key]);
     }
     command.task_first(task_names());
     command.action([command, options] { run_prepare(command, *options); });

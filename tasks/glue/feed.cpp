@@ -13,7 +13,7 @@ void check_example(const data::Example& example, const EncoderConfig& model, Dat
   const std::int64_t length = examination.length("token_ids"), prepared = feed::number(example, "data_set");
   examination.number_in_range("data_set", 0, std::ssize(data_sets()));
   if (prepared != static_cast<std::int64_t>(set)) {
-    fail("feed", "{}: the rows are of data set {}, the model's task.data_set is {}", where,
+    fail("feed", "{}: the rows are of data set {}, the model's task.data_set is {} (both are set by --data-set)", where,
          data_sets()[static_cast<std::size_t>(prepared)].name, info_of(set).name);
   }
   examination.same_length("segment_ids", length);

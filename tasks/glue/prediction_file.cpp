@@ -44,8 +44,10 @@ Answers parse_predictions(const std::string& text, const std::string& where) {
   return predictions;
 }
 
-std::vector<Row> read_gold(const std::vector<std::filesystem::path>& paths, DataSet set) {
-  std::vector<Row> rows;
+// The gold rows by their numbers.
+std::map<std::int64_t, Row> read_gold(const std::vector<std::filesystem::path>& paths, DataSet set) {
+  std::map<std::int64_t, Row> rows;
+  RowNumbers numbers;
   for (const auto& path : paths) {
     const bool commas = path.extension() == ".csv";
     const RowForm form{set, commas ? data::TableForm::commas : data::TableForm::tabs, true};
@@ -56,7 +58,7 @@ std::vector<Row> read_gold(const std::vector<std::filesystem::path>& paths, Data
         prepare::FaultList faults;
         Row row = read_row(record, form, faults);
         if (faults.rejected()) fail(path.string(), "{}", faults.rows().front().message);
-        if (!faults.dropped()) rows.push_back(std::move(row));
+        if (!faults.dropped()) rows.emplace(numbers.next(record.index), std::move(row));
       }
     } catch (const data::InputFault& fault) {
       fail(path.string(), "{}", fault.what());
@@ -87,13 +89,14 @@ void add_outcome(Outcomes& outcomes, const Row& row, const std::string& predicti
 }
 
 // One data set's predictions matched with its rows.
-Outcomes outcomes_of(Answers predicted, const std::vector<Row>& rows, const DataSetInfo& info,
+Outcomes outcomes_of(Answers predicted, const std::map<std::int64_t, Row>& rows, const DataSetInfo& info,
                      const std::string& where) {
   Outcomes outcomes;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto found = predicted.find(static_cast<std::int64_t>(i));
-    if (found == predicted.end()) fail(where, "row {} of {} has no prediction", i, rows.size());
-    add_outcome(outcomes, rows[i], found->second, info, fmt::format("{}: row {}", where, i));
+  for (const auto& [number, row] : rows) {
+    const auto found = predicted.find(number);
+    if (found == predicted.end())
+      fail(where, "row {} has no prediction; the gold files have {} rows", number, rows.size());
+    add_outcome(outcomes, row, found->second, info, fmt::format("{}: row {}", where, number));
     predicted.erase(found);
   }
   if (predicted.empty()) return outcomes;
@@ -123,7 +126,7 @@ Json score_submission(const std::filesystem::path& zip, const std::vector<std::f
     const auto found = files.find(member);
     if (found == files.end()) fail(zip.string(), "has no file {} to compare with {}", member, paths.front().string());
     const DataSetInfo& info = data_set_of_file(member);
-    const std::vector<Row> gold_rows = read_gold(paths, info.set);
+    const std::map<std::int64_t, Row> gold_rows = read_gold(paths, info.set);
     count += std::ssize(gold_rows);
     for (const auto& [metric, value] :
          measured(outcomes_of(parse_predictions(found->second, where), gold_rows, info, where), info)) {
@@ -136,6 +139,12 @@ Json score_submission(const std::filesystem::path& zip, const std::vector<std::f
 }
 
 }  // namespace
+
+std::int64_t RowNumbers::next(std::int64_t record) {
+  if (record <= last_record_) rows_before_ += last_record_ + 1;
+  last_record_ = record;
+  return rows_before_ + record;
+}
 
 const DataSetInfo& data_set_of_file(const std::filesystem::path& path) {
   std::string name = path.stem().string();
@@ -152,7 +161,7 @@ const DataSetInfo& data_set_of_file(const std::filesystem::path& path) {
 Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold) {
   if (predictions.extension() == ".zip") return score_submission(predictions, gold);
   const DataSetInfo& info = data_set_of_file(predictions);
-  const std::vector<Row> rows = read_gold(gold, info.set);
+  const std::map<std::int64_t, Row> rows = read_gold(gold, info.set);
   const std::string where = predictions.string();
   const Outcomes outcomes = outcomes_of(parse_predictions(read_file(predictions), where), rows, info, where);
   Json metrics = Json::object();

@@ -51,12 +51,6 @@ RowPredictions::RowPredictions(const PredictionRequest& request, const DataSetIn
   output_->write("index\tprediction\n");
 }
 
-std::int64_t RowPredictions::index_of(std::int64_t record) {
-  if (record <= last_record_) rows_before_ += last_record_ + 1;
-  last_record_ = record;
-  return rows_before_ + record;
-}
-
 void RowPredictions::add(Examples examples, const EncoderInput&, const HeadOutput& computed) {
   const HeadOutput logits = on_host(computed);
   const float* z = logits.at(0).value().data();  // [B, n]
@@ -69,7 +63,7 @@ void RowPredictions::add(Examples examples, const EncoderInput&, const HeadOutpu
     const std::span<const float> own(z + b * n, n);
     text::require_finite(own, id);
     const std::int64_t chosen = text::first_largest(own);
-    const std::int64_t index = index_of(feed::number(example, "record_index"));
+    const std::int64_t index = numbers_.next(feed::number(example, "record_index"));
     const std::string answer =
         info_.regression() ? fmt::format("{}", own[0]) : info_.labels[static_cast<std::size_t>(chosen)];
     if (output_) output_->write(fmt::format("{}\t{}\n", index, answer));

@@ -6,6 +6,7 @@
 
 #include "tasks/glue/data_sets.h"
 #include "tasks/glue/metrics.h"
+#include "tasks/glue/prediction_file.h"
 #include "tasks/n_best_file.h"
 #include "tasks/output.h"
 #include "tasks/task.h"
@@ -32,8 +33,7 @@ class RowPredictions final : public Predictions {
  public:
   RowPredictions(const PredictionRequest& request, const DataSetInfo& info);
 
-  // Writes "index<tab>prediction" for each row: its number in the data, continuous over several files, and its label or
-  // score.
+  // Writes "index<tab>prediction" for each row: its number (RowNumbers), and its label or score.
   void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
   // The metrics of measured(), the mean loss, the number of scored rows.
@@ -41,12 +41,10 @@ class RowPredictions final : public Predictions {
   void finish() override;
 
  private:
-  std::int64_t index_of(std::int64_t record);
-
   const DataSetInfo& info_;
   NBestFile n_best_;
   std::optional<Output> output_;
-  std::int64_t last_record_ = -1, rows_before_ = 0;  // in the current file, in the files before it
+  RowNumbers numbers_;
   Outcomes outcomes_;
   double loss_ = 0;
 };

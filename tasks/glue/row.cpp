@@ -69,9 +69,11 @@ void read_label(const std::string& text, const std::string& line, const RowForm&
     }
     return;
   }
+  std::string_view digits = data::strip(text);  // as Python's float(), which the reference calls
+  if (digits.starts_with('+')) digits.remove_prefix(1);
   double score = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
-  const bool number = error == std::errc() && end == text.data() + text.size();
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), score);
+  const bool number = error == std::errc() && end == digits.data() + digits.size();
   if (number && score >= 0 && score <= kLargestScore) {
     row.score = score;
   } else {

@@ -105,11 +105,11 @@ class Layout {
         continue;
       }
       // The reference counts the sentences it has added, not those of the paragraph (quirk H1).
-      const std::int64_t number = config_.parity == Parity::reference ? added : index;
-      f_.global_sentence_ids.back() = number;
+      const std::int64_t counted = config_.parity == Parity::reference ? added : index;
+      f_.global_sentence_ids.back() = counted;
       f_.global_true_sentence_ids.back() = index;
       // It looks up the text of an answer by that number, too.
-      f_.global_text.back() = paragraph.sentences[static_cast<std::size_t>(number)];
+      f_.global_text.back() = paragraph.sentences[static_cast<std::size_t>(counted)];
       ++added;
     }
     end_segment();

@@ -30,8 +30,10 @@ void require_documents(const std::filesystem::path& folder, const std::string& t
   for (const TaskEntry& entry : task_entries()) {
     if (document_use(entry.name) == use) able.push_back(entry.name);
   }
-  fail_usage(where, "--model: expected a model of {}, got one of {}{}", alternatives(able), task,
-             answers_records(folder) ? " (etc predict --input reads that task's own records)" : "");
+  std::string other = answers_records(folder) ? " (etc predict --input reads that task's own records)" : "";
+  if (document_use(task) == DocumentUse::ask) other = " (etc ask reads documents with it)";
+  if (document_use(task) == DocumentUse::keyphrases) other = " (etc keyphrases reads documents with it)";
+  fail_usage(where, "--model: expected a model of {}, got one of {}{}", alternatives(able), task, other);
 }
 
 AskedDocument::AskedDocument(const RecordModel& model, std::string_view document, data::DocumentForm form,

@@ -195,14 +195,16 @@ std::string faults_text(const prepare::Converted& converted) {
   std::string text;
   for (const data::Fault& fault : converted.faults.rows()) {
     if (fault.severity == data::Severity::warn) continue;
-    text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", fault.field, fault.code, fault.message);
+    const std::string field = fault.field.empty() ? "" : fault.field + " ";  // none: the whole record is at fault
+    text += fmt::format("{}{}{}: {}", text.empty() ? "" : "; ", field, fault.code, fault.message);
   }
   return text;
 }
 
 std::string log_faults(const std::string& where, std::int64_t record, const prepare::Converted& converted) {
   std::string text = faults_text(converted);
-  if (!text.empty()) log::warn("{}: record {} {}: {}", where, record, converted.id, text);
+  const std::string id = converted.id.empty() ? "" : " " + converted.id;
+  if (!text.empty()) log::warn("{}: record {}{}: {}", where, record, id, text);
   return text;
 }
 

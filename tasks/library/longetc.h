@@ -78,7 +78,8 @@ class LONGETC_API Tokenizer {
   // Pieces of each text, without special tokens ([CLS], [SEP]).
   Tokens encode(const std::vector<std::string>& texts) const;
   // The text spelled by the pieces: WordPiece with a blank before each piece that does not begin with "##",
-  // SentencePiece with "▁" as blank, a translation's with "@@" joined. Throws for an id outside the vocabulary.
+  // SentencePiece with "▁" as blank, a translation's with "@@" joined, byte-level BPE its bytes without incomplete
+  // characters, characters one after the other. Throws for an id outside the vocabulary.
   std::string decode(const std::int32_t* ids, std::size_t count) const;
   std::string piece(std::int32_t id) const;            // as the vocabulary spells it; throws as decode
   std::int32_t id_of(const std::string& piece) const;  // throws if the vocabulary has no such piece

@@ -105,24 +105,26 @@ std::shared_ptr<OwnedEncoder> read_weights(const Weights& weights, etc::ModelCon
 
 // The requested numbers of one text.
 struct Rows {
-  std::shared_ptr<const float> owner;
-  std::int64_t rows = 0, columns = 0;
+  std::shared_ptr<const float> owner;  // [rows, H]
+  std::int64_t rows = 0;
 };
 
 Rows rows_of(etc::EncodedText&& text, States states) {
   if (states == States::mean) {
     const auto mean = std::make_shared<std::vector<float>>(std::move(text.mean));
-    return {{mean, mean->data()}, 1, std::ssize(*mean)};
+    return {{mean, mean->data()}, 1};
   }
   const auto tensor =
       std::make_shared<etc::Tensor>(states == States::long_states ? text.long_states : text.global_states);
-  return {{tensor, tensor->data()}, tensor->rows(), tensor->cols()};
+  return {{tensor, tensor->data()}, tensor->rows()};
 }
 
 // Collects the states of texts.
 class Collector {
  public:
-  explicit Collector(States states) : states_(states) {}
+  Collector(const etc::TextEncoder& encoder, States states) : states_(states) {
+    result_.columns = encoder.model().hidden_size;
+  }
 
   void add(etc::EncodedText&& text) {
     Tokens& tokens = result_.tokens;
@@ -133,7 +135,6 @@ class Collector {
     result_.cut.push_back(text.tokens.cut);
     parts_.push_back(rows_of(std::move(text), states_));
     result_.rows += parts_.back().rows;
-    result_.columns = parts_.back().columns;
     result_.offsets.push_back(result_.rows);
   }
 
@@ -146,7 +147,7 @@ class Collector {
     std::shared_ptr<float[]> all(new float[count]);
     float* to = all.get();
     for (Rows& part : parts_) {
-      to = std::copy_n(part.owner.get(), part.rows * part.columns, to);
+      to = std::copy_n(part.owner.get(), part.rows * result_.columns, to);
       part.owner.reset();
     }
     result_.states = {all, all.get()};
@@ -304,7 +305,7 @@ Encoded Model::encode(const std::vector<std::string>& texts, States states, cons
     const std::lock_guard lock(impl_->mutex);
     etc::TextEncoder& encoder = impl_->text_encoder();
     require_states(encoder, states);
-    Collector collector(states);
+    Collector collector(encoder, states);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       call.report({"encode", "texts", "", static_cast<std::int64_t>(i), std::ssize(texts)});
       collector.add(encoder.encode(texts[i], fmt::format("text {}", i)));
@@ -319,7 +320,7 @@ Encoded Model::encode(const TokenInput& input, States states, const Progress& pr
     etc::TextEncoder& encoder = impl_->text_encoder();
     require_states(encoder, states);
     require_offsets(input);
-    Collector collector(states);
+    Collector collector(encoder, states);
     for (std::int64_t i = 0; i < input.texts; ++i) {
       call.report({"encode", "texts", "", i, input.texts});
       const auto count = static_cast<std::size_t>(input.offsets[i + 1] - input.offsets[i]);

@@ -42,18 +42,23 @@ void require_given(const PrepareOptions& options, const etc::prepare::Preparatio
                     options.targets.size());
 }
 
-// No output file may be an input.
+// No output file may be an input, or the other output.
 void require_apart(const PrepareOptions& options, const etc::prepare::RunOptions& run) {
   std::vector<std::string> read = options.inputs;
   read.insert(read.end(), options.targets.begin(), options.targets.end());
   read.push_back(options.vocabulary);
+  std::error_code unknown;  // one of two files does not exist
   for (const fs::path& written : {run.output, run.report}) {
     for (const std::string& input : read) {
-      std::error_code unknown;  // one of them does not exist
       if (fs::equivalent(written, input, unknown))
         etc::fail_usage("prepare", "{} would be written over {}: expected another output", written.string(), input);
     }
   }
+  const auto place = [&](const fs::path& file) { return fs::weakly_canonical(fs::absolute(file), unknown); };
+  const fs::path output = place(run.output);
+  const bool keeps_nothing = fs::is_character_file(output, unknown);  // /dev/null
+  if (!output.empty() && !keeps_nothing && output == place(run.report))
+    etc::fail_usage("prepare", "report {}: expected another file than the output", run.report.string());
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "tasks/library/tokenizer_impl.h"
 
+#include "data/text/byte_words.h"
+#include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "tasks/library/entry.h"
+#include "tasks/text/special_pieces.h"
 
 namespace longetc {
 
@@ -29,8 +32,19 @@ Joints joints_of(std::string_view kind) {
   return {.inside = "##", .blank = {}, .more = {}};
 }
 
+// Of pieces that are the text itself, blanks included: characters, or the letters of bytes. Of a character that lacks
+// bytes nothing is left.
+std::string joined_text(const Vocabulary& vocabulary, const std::int32_t* ids, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += spelled(vocabulary, ids[i]);
+  if (!etc::text::is_byte_bpe(vocabulary)) return text;
+  return etc::data::to_utf8(etc::data::to_code_points(etc::data::bytes_of_letters(text)));
+}
+
 std::string text_of(const Vocabulary& vocabulary, const std::int32_t* ids, std::size_t count) {
-  const Joints joints = joints_of(vocabulary.kind());
+  const std::string_view kind = vocabulary.kind();
+  if (kind == "byte_bpe" || kind == "characters") return joined_text(vocabulary, ids, count);
+  const Joints joints = joints_of(kind);
   std::string text;
   bool joined = true;  // to the text so far
   for (std::size_t i = 0; i < count; ++i) {

@@ -82,12 +82,7 @@ class LmTask final : public Task {
 
   double loss(Tape& tape, Examples examples, const EncoderInput&, HeadOutput& states,
               std::span<const double> counts) const override {
-    std::vector<std::int32_t> labels;
-    for (const data::LoadedExample& loaded : examples) {
-      const std::vector<std::int32_t> own = labels_of(loaded.features);
-      labels.insert(labels.end(), own.begin(), own.end());
-    }
-    return span::piece_loss(tape, states.at(0), output_, labels, 1 / counts[0]);
+    return span::piece_loss(tape, states.at(0), output_, labels_of(examples), 1 / counts[0]);
   }
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {

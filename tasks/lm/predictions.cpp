@@ -4,14 +4,17 @@
 
 #include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
+#include "tasks/text/shown_piece.h"
 
 namespace etc::lm {
 
-std::vector<std::int32_t> labels_of(const data::Example& example) {
-  const feed::Numbers& reads = feed::numbers(example, "token_ids");
+std::vector<std::int32_t> labels_of(Examples examples) {
   std::vector<std::int32_t> labels;
-  for (std::size_t i = 1; i < reads.size(); ++i) labels.push_back(static_cast<std::int32_t>(reads[i]));
-  labels.push_back(static_cast<std::int32_t>(feed::number(example, "next_id")));
+  for (const data::LoadedExample& loaded : examples) {
+    const feed::Numbers& reads = feed::numbers(loaded.features, "token_ids");
+    for (std::size_t i = 1; i < reads.size(); ++i) labels.push_back(static_cast<std::int32_t>(reads[i]));
+    labels.push_back(static_cast<std::int32_t>(feed::number(loaded.features, "next_id")));
+  }
   return labels;
 }
 
@@ -21,25 +24,12 @@ LmPredictions::LmPredictions(const PredictionRequest& request, const VocabularyL
   if (!request.output.empty()) file_.emplace(request.output);
 }
 
-namespace {
-
-std::vector<std::int32_t> labels_of_all(Examples examples) {
-  std::vector<std::int32_t> labels;
-  for (const data::LoadedExample& loaded : examples) {
-    const std::vector<std::int32_t> own = labels_of(loaded.features);
-    labels.insert(labels.end(), own.begin(), own.end());
-  }
-  return labels;
-}
-
-}  // namespace
-
 void count_piece_result(const HeadOutput& states, const VocabularyLayer& output, Examples examples) {
-  span::piece_result(states.at(0), output, labels_of_all(examples));
+  span::piece_result(states.at(0), output, labels_of(examples));
 }
 
 void LmPredictions::add(Examples examples, const EncoderInput&, const HeadOutput& states) {
-  const std::vector<std::int32_t> labels = labels_of_all(examples);
+  const std::vector<std::int32_t> labels = labels_of(examples);
   for (const data::LoadedExample& loaded : examples) characters_ += feed::number(loaded.features, "characters");
   const VocabularyResult result = span::piece_result(states.at(0), output_, labels);
   perplexity_.add(result, labels);
@@ -47,7 +37,9 @@ void LmPredictions::add(Examples examples, const EncoderInput&, const HeadOutput
 }
 
 void LmPredictions::write(Examples examples, const std::vector<std::int32_t>& labels, const VocabularyResult& result) {
-  const auto piece = [&](std::int32_t id) { return vocabulary_ ? Json(vocabulary_->piece(id)) : Json(id); };
+  const auto piece = [&](std::int32_t id) {
+    return vocabulary_ ? Json(text::shown_piece(*vocabulary_, id)) : Json(id);
+  };
   std::size_t row = 0;
   for (const data::LoadedExample& loaded : examples) {
     Json pieces = Json::array(), log2_p = Json::array(), best = Json::array();

@@ -14,8 +14,8 @@
 
 namespace etc::lm {
 
-// The labels of a segment (schema.h).
-std::vector<std::int32_t> labels_of(const data::Example& example);
+// The labels of the segments (schema.h), one after another.
+std::vector<std::int32_t> labels_of(Examples examples);
 
 // For counting memory (Task::count_predictions): the memory that LmPredictions takes for these examples.
 void count_piece_result(const HeadOutput& states, const VocabularyLayer& output, Examples examples);

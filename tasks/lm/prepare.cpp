@@ -59,7 +59,7 @@ void learn_characters(const std::vector<std::filesystem::path>& inputs, const Js
         for (const auto& input : inputs) for_each_block(input, visit);
       },
       data::SplitWords(for_each_character));
-  if (counts.empty()) fail_usage("etc prepare", "--learn-vocab: no character in the texts: expected at least one");
+  if (counts.empty()) fail("etc prepare", "--learn-vocab: no character in the texts: expected at least one");
   const std::u32string characters = data::most_frequent_characters(counts, size);
   prepare::write_learned(output, data::character_vocab_text(characters));
   log::info("{}: {} of {} different characters", output.string(), characters.size(), counts.size());

@@ -1,8 +1,5 @@
 #include "tasks/openkp/answer.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "etc_core/base/json.h"
 #include "tasks/feed/features.h"
 #include "tasks/host_logits.h"
@@ -23,15 +20,14 @@ void OpenkpAnswer::add(Examples examples, const EncoderInput&, const HeadOutput&
     first += num_words(page);
     text::require_finite(scores, url);
     const PhraseClasses classes = classes_of(page, scores, scoring_);
-    const float largest = *std::max_element(classes.scores.begin(), classes.scores.end());
-    double sum = 0;
-    for (const float z : classes.scores) sum += std::exp(static_cast<double>(z - largest));
+    const std::vector<ScoredPhrase> decoded = decode(classes, feed::text(page, "text"), options_);
+    const std::vector<double> shares = probabilities(decoded, classes);
     Json phrases = Json::array();
-    for (const ScoredPhrase& phrase : decode(classes, feed::text(page, "text"), options_)) {
-      phrases.push_back({{"text", phrase.text},
-                         {"score", std::exp(static_cast<double>(phrase.score - largest)) / sum},
-                         {"first_word", phrase.first_word},
-                         {"words", phrase.words}});
+    for (std::size_t i = 0; i < decoded.size(); ++i) {
+      phrases.push_back({{"text", decoded[i].text},
+                         {"score", shares[i]},
+                         {"first_word", decoded[i].first_word},
+                         {"words", decoded[i].words}});
     }
     const Json best = phrases.empty() ? Json() : phrases.front().at("text");
     answer_ = {{"id", url}, {"answer", best}, {"keyphrases", std::move(phrases)}};

@@ -1,6 +1,7 @@
 #include "tasks/openkp/decode.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
@@ -26,6 +27,16 @@ std::vector<ScoredPhrase> decode(const PhraseClasses& classes, std::string_view 
     phrases.push_back({std::move(phrase), classes.scores[static_cast<std::size_t>(rank)], first, end - first});
   }
   return phrases;
+}
+
+std::vector<double> probabilities(const std::vector<ScoredPhrase>& phrases, const PhraseClasses& classes) {
+  const float largest = *std::max_element(classes.scores.begin(), classes.scores.end());
+  double sum = 0;
+  for (const float z : classes.scores) sum += std::exp(static_cast<double>(z - largest));
+  std::vector<double> shares;
+  for (const ScoredPhrase& phrase : phrases)
+    shares.push_back(std::exp(static_cast<double>(phrase.score - largest)) / sum);
+  return shares;
 }
 
 void PredictionFile::add(const std::string& url, const std::vector<ScoredPhrase>& phrases) {

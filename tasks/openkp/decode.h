@@ -28,6 +28,9 @@ struct ScoredPhrase {
 //   text    the page's full text: ranges beyond it are cut, empty phrases left out
 std::vector<ScoredPhrase> decode(const PhraseClasses& classes, std::string_view text, const DecodeOptions& options);
 
+// Of each phrase, its share of the page's softmax: exp(z)/Σ exp(z_c) over the classes c. At least one class.
+std::vector<double> probabilities(const std::vector<ScoredPhrase>& phrases, const PhraseClasses& classes);
+
 // JSON lines {"url": …, "KeyPhrases": [[phrase], …]}, in the order of the calls.
 class PredictionFile {
  public:

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tasks/feed/features.h"
 #include "tasks/openkp/page.h"
@@ -35,18 +34,15 @@ std::string shown_prediction(const data::Example& example, const PhraseClasses& 
   const std::string& text = feed::text(example, "text");
   const feed::Texts& gold = feed::texts(example, "key_phrases");
   const std::vector<std::string_view> words = words_of(text);
-  const float largest = *std::max_element(classes.scores.begin(), classes.scores.end());
-  double sum = 0;
-  for (const float z : classes.scores) sum += std::exp(static_cast<double>(z - largest));
-
+  const std::vector<double> shares = probabilities(phrases, classes);
   std::string shown = feed::text(example, "id") + "\n";
   std::vector<std::string> found;
-  for (const ScoredPhrase& phrase : phrases) {
+  for (std::size_t i = 0; i < phrases.size(); ++i) {
+    const ScoredPhrase& phrase = phrases[i];
     const bool right = std::find(gold.begin(), gold.end(), phrase.text) != gold.end();
     if (right) found.push_back(phrase.text);
     const char* verdict = gold.empty() ? "" : right ? "  <- a key phrase" : "";
-    shown += fmt::format("  {:6.2f} %  {}{}\n", 100 * std::exp(static_cast<double>(phrase.score - largest)) / sum,
-                         phrase.text, verdict);
+    shown += fmt::format("  {:6.2f} %  {}{}\n", 100 * shares[i], phrase.text, verdict);
     shown += fmt::format("            {}\n", passage(words, phrase.first_word, phrase.words));
   }
   for (const std::string& phrase : gold) {

@@ -20,7 +20,7 @@ void learn_splitter(const std::string& task, const PreparationKind& kind, const 
   }
   const std::filesystem::path folder = splitter.substr(kPrefix.size());
   if (std::filesystem::exists(folder)) {
-    fail(folder.string(), "exists already: leave --learn-splitter out to use its tables, or name another folder");
+    fail_usage(folder.string(), "exists already: leave --learn-splitter out to use its tables, or name another folder");
   }
   for (const auto& input : inputs) {
     check_input(input);

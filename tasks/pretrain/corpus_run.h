@@ -14,8 +14,9 @@
 // With several processes, step 1 is divided by records and step 4 by instances; the first process does the rest. Step 4
 // reads the files beside the output: a process on a machine without these files makes no examples.
 //
-// Memory: windows of fixed size, whatever the size of the text; in step 3 the instances of one document. Temporary files
-// beside the output, until it is complete: 4 bytes per piece, 8 per sentence, 24 per document, 80 per instance.
+// Memory: windows of fixed size, whatever the size of the text; in step 3 the instances of at most 4096 documents.
+// Temporary files beside the output, until it is complete: 4 bytes per piece, 8 per sentence, 24 per document, 80 per
+// instance.
 #pragma once
 
 #include "tasks/prepare/run.h"

@@ -32,10 +32,8 @@ std::optional<std::int64_t> count(const Json& settings, const char* key) {
   return found->get<std::int64_t>();
 }
 
-Prepared prepared(const data::Example& example) {
+Prepared read_settings(const Json& settings) {
   Prepared result;
-  if (!example.contains(kSettings)) return result;
-  const Json settings = parse_json(feed::text(example, kSettings), "preprocess_config");
   result.masked_lm_prob = share(settings, "masked_lm_prob");
   result.cpc_sentence_prob = share(settings, "cpc_sentence_prob");
   const auto whole_words = settings.find("whole_word_mask");
@@ -47,10 +45,24 @@ Prepared prepared(const data::Example& example) {
   return result;
 }
 
+// All examples of a data set have the same settings, so those that the thread has read last are kept.
+const Prepared& prepared(const data::Example& example) {
+  struct Last {
+    std::string text;  // JSON
+    Prepared settings;
+  };
+  static thread_local Last last;
+  static const Prepared kUnknown;
+  if (!example.contains(kSettings)) return kUnknown;
+  const std::string& text = feed::text(example, kSettings);
+  if (text != last.text) last = {text, read_settings(parse_json(text, "preprocess_config"))};
+  return last.settings;
+}
+
 }  // namespace
 
 MaskRules rules_of(const data::Example& example, const Options& options) {
-  const Prepared data = prepared(example);
+  const Prepared& data = prepared(example);
   const MaskRules usual;
   const auto chosen = [](double given, std::optional<double> of_data, double otherwise) {
     return given > 0 ? given : of_data.value_or(otherwise);
@@ -70,7 +82,7 @@ MaskRules rules_of(const data::Example& example, const Options& options) {
 void require_followed(const data::Example& example, const Options& options, const std::string& where) {
   const std::int64_t masked = std::ssize(feed::numbers(example, "masked_positions"));
   if (masked == 0 && feed::numbers(example, "cpc_sentences").empty()) return;  // drawn by the run's settings
-  const Prepared data = prepared(example);
+  const Prepared& data = prepared(example);
   const auto refuse = [&](const char* key, const auto& given, const std::string& instead) {
     fail(
         "feed",

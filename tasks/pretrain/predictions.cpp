@@ -7,6 +7,7 @@
 #include "tasks/pretrain/loss.h"
 #include "tasks/span/loss.h"
 #include "tasks/text/json_field.h"
+#include "tasks/text/shown_piece.h"
 
 namespace etc::pretrain {
 
@@ -83,7 +84,7 @@ void PretrainPredictions::write(Examples examples, const Batch& batch, const Voc
     for (const std::int64_t position : batch.masks[b].positions) {
       masked.push_back({{"position", position},
                         {"label", vocabulary.piece(batch.labels[row])},
-                        {"predicted", vocabulary.piece(result.best[row])},
+                        {"predicted", text::shown_piece(vocabulary, result.best[row])},
                         {"probability", std::exp(result.best_log_p[row])}});
       ++row;
     }
@@ -104,7 +105,7 @@ void PretrainPredictions::write_n_best(Examples examples, const Batch& batch, co
       Json& of_position = answers.emplace_back(Json::array());
       for (const VocabularyChoice& choice : *row) {
         of_position.push_back(
-            {{"piece", predictor_.vocabulary->piece(choice.id)}, {"probability", choice.probability}});
+            {{"piece", text::shown_piece(*predictor_.vocabulary, choice.id)}, {"probability", choice.probability}});
       }
     }
     n_best_.add(feed::text(examples[b].features, "id"), answers);
@@ -153,7 +154,8 @@ std::string shown_prediction(const data::LoadedExample& example, const Predictor
     shown += fmt::format("  {}\n", passage(seen, masks.positions[i], *predictor.vocabulary,
                                            predictor.vocabulary->piece(batch.labels[i])));
     for (const VocabularyChoice& choice : choices[i]) {
-      shown += fmt::format("  {:6.2f} %  {}{}\n", 100 * choice.probability, predictor.vocabulary->piece(choice.id),
+      shown += fmt::format("  {:6.2f} %  {}{}\n", 100 * choice.probability,
+                           text::shown_piece(*predictor.vocabulary, choice.id),
                            choice.id == batch.labels[i] ? "  <- as it was" : "");
     }
   }

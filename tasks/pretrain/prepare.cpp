@@ -79,7 +79,7 @@ void texts_to_split(const std::filesystem::path& input, const Json& settings,
       if (!text) continue;
       slice.text = *text;
     }
-    for_each_stretch(slice.text, config.lines, visit, [] {});
+    for_each_part(slice.text, config.lines, visit, [] {});
   }
 }
 

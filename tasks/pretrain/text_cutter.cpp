@@ -8,8 +8,8 @@
 
 namespace etc::pretrain {
 
-void for_each_stretch(std::string_view text, Lines lines, const std::function<void(std::string_view)>& visit,
-                      const std::function<void()>& at_empty_line) {
+void for_each_part(std::string_view text, Lines lines, const std::function<void(std::string_view)>& visit,
+                   const std::function<void()>& at_empty_line) {
   std::string paragraph;  // of wrapped lines
   const auto finish_paragraph = [&] {
     if (!paragraph.empty()) visit(paragraph);
@@ -48,11 +48,11 @@ CutText TextCutter::cut(std::string_view utf8, bool empty_lines) const {
     utf8 = valid;
   }
   cut.text.ids.reserve(utf8.size() / 4);
-  const auto take = [&](std::string_view stretch) {
-    if (splitter_ == nullptr) return add_sentence(stretch, cut);
-    for (const data::ByteSpan span : splitter_->split(stretch)) {
-      add_sentence(
-          stretch.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)), cut);
+  const auto take = [&](std::string_view part) {
+    if (splitter_ == nullptr) return add_sentence(part, cut);
+    for (const data::ByteSpan span : splitter_->split(part)) {
+      add_sentence(part.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)),
+                   cut);
     }
   };
   const auto begin_document = [&] {
@@ -61,7 +61,7 @@ CutText TextCutter::cut(std::string_view utf8, bool empty_lines) const {
     std::vector<std::int64_t>& begins = cut.text.document_begins;
     if (begins.empty() || begins.back() != sentences) begins.push_back(sentences);
   };
-  for_each_stretch(utf8, lines_, take, begin_document);
+  for_each_part(utf8, lines_, take, begin_document);
   return cut;
 }
 

@@ -13,10 +13,10 @@
 
 namespace etc::pretrain {
 
-// Calls visit for every stretch of text that is a sentence or has to be cut by a sentence splitter, without surrounding
+// Calls visit for every part of the text that is a sentence or has to be cut by a sentence splitter, without surrounding
 // white space, and at_empty_line for every line of white space only. Lines of a wrapped paragraph are joined by blanks.
-void for_each_stretch(std::string_view text, Lines lines, const std::function<void(std::string_view)>& visit,
-                      const std::function<void()>& at_empty_line);
+void for_each_part(std::string_view text, Lines lines, const std::function<void(std::string_view)>& visit,
+                   const std::function<void()>& at_empty_line);
 
 struct CutText {
   TokenizedText text;

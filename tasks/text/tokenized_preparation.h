@@ -12,7 +12,7 @@
 namespace etc::text {
 
 // The vocabulary's tokeniser. Throws UsageError unless `wanted`, the setting `tokenizer`, is empty or its kind; Error
-// if the file is not a vocabulary.
+// if the file is not a vocabulary, or is of a kind that only translation or lm reads.
 std::unique_ptr<data::Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const std::string& wanted,
                                                 const data::TokenizerOptions& options);
 

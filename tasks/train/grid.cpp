@@ -133,7 +133,7 @@ void write_results(const std::vector<GridRun>& runs, const std::vector<GridResul
   write_file_atomically(output / "grid.csv", csv_of(runs, results));
 }
 
-// Throws Error if the folder holds files but no grid: neither results nor one of these runs.
+// Throws UsageError if the folder holds files but no grid: neither results nor one of these runs.
 void require_grid_folder(const std::vector<GridRun>& runs, const fs::path& output) {
   std::error_code none;
   if (!fs::exists(output) || fs::is_empty(output, none)) return;
@@ -141,9 +141,10 @@ void require_grid_folder(const std::vector<GridRun>& runs, const fs::path& outpu
   if (fs::exists(results) && try_parse_json(read_file(results)).contains("planned_runs")) return;
   if (std::any_of(runs.begin(), runs.end(), [&](const GridRun& run) { return is_run_folder(output / run.folder()); }))
     return;
-  fail(output.string(),
-       "the folder holds files that belong to no grid: expected a new or empty folder, or that of a grid with one of "
-       "these runs");
+  fail_usage(
+      output.string(),
+      "the folder holds files that belong to no grid: expected a new or empty folder, or that of a grid with one "
+      "of these runs");
 }
 
 GridResult train_one(const GridRun& run, const fs::path& output, Communicator& processes) {
@@ -204,6 +205,9 @@ const SettingSummary* best_setting(const std::vector<SettingSummary>& summaries)
 
 std::vector<GridResult> train_grid(const std::vector<GridRun>& runs, const fs::path& output, Communicator& processes) {
   if (processes.first()) require_grid_folder(runs, output);
+  if (processes.first() && runs.front().config.data.eval.empty()) {
+    log::warn("grid: without --eval-data nothing is measured, and the settings are not compared");
+  }
   std::vector<GridResult> results;
   for (const GridRun& run : runs) {
     log::info("grid: run {} of {}: {}", results.size() + 1, runs.size(), run.folder());

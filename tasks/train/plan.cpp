@@ -210,9 +210,12 @@ Plan make_plan(const RunConfig& config, const data::DatasetReader& train) {
                 : total_training_steps(examples, training.batch_size, training.epochs);
   plan.total_steps = training.steps > 0 ? training.steps : of_epochs;
   if (plan.total_steps < 1) {
-    fail("train", "{} examples / batch {} * {} epochs is less than one step", examples,
-         by_tokens ? fmt::format("of {} tokens", training.tokens_per_batch) : std::to_string(training.batch_size),
-         training.epochs);
+    fail(
+        "train",
+        "{} examples / batch {} * {} epochs is less than one step: expected a smaller batch, more --epochs, or --steps",
+        examples,
+        by_tokens ? fmt::format("of {} tokens", training.tokens_per_batch) : std::to_string(training.batch_size),
+        training.epochs);
   }
   plan.eval_every = training.eval_every > 0 ? training.eval_every : plan.steps_per_epoch;
   if (training.keep_last > 0) plan.keep_every = training.keep_every > 0 ? training.keep_every : plan.steps_per_epoch;

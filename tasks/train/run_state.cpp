@@ -117,25 +117,15 @@ Json settled(const std::string& key, const Json& value) {
 
 }  // namespace
 
-Json run_identity(const RunConfig& config, const OpenedDevice& device) {
+Json run_identity(const RunConfig& config, const RunData& files, const OpenedDevice& device) {
   Json identity = with_absolute_paths(config).to_json();
   for (const Field& field : training_fields()) {
     if (field.mark == kMayChange) identity["training"].erase(field.name);
   }
-  Json data = Json::object();
-  std::string vocabulary;
-  const auto add = [&](const char* name, const std::vector<std::string>& files) {
-    data[name] = Json::array();
-    for (const std::string& file : files) {
-      const data::DatasetInfo info = data::read_dataset_info(file);
-      data[name].push_back(info.content_sha256);
-      vocabulary = info.vocab_sha256;
-    }
-  };
-  add("content of the evaluation data", config.data.eval);
-  add("content of the training data", config.data.train);
-  data["vocabulary"] = vocabulary;
-  identity["data"] = data;
+  identity["data"] = {
+      {"content of the evaluation data", files.eval ? Json(files.eval->content_hashes()) : Json::array()},
+      {"content of the training data", files.train->content_hashes()},
+      {"vocabulary", files.train->info().vocab_sha256}};
   identity["build"] = {{"library of products", ops::product_library()},
                        {"library of vectors", ops::vector_library()},
                        {"program", program_version()}};

@@ -23,6 +23,8 @@
 
 namespace etc {
 
+struct RunData;  // plan.h
+
 struct RunProgress {
   std::int64_t step = 0;               // updates made
   data::LoaderPosition loader;         // after the last batch used
@@ -39,8 +41,8 @@ struct RunProgress {
 // What must not change between the parts of one run: the resolved configuration (without settings that do not affect
 // the weights: threads, intervals of logging and saving, early stopping, location of the data), the content of the
 // data, the vocabulary, the instruction set, the device, the versions of the program and of the libraries that compute;
-// for bf16 on the CPU, whether AMX is used. config.training.compute must be settled (plan.h).
-Json run_identity(const RunConfig& config, const OpenedDevice& device);
+// for bf16 on the CPU, whether AMX is used. config.training.compute must be settled, and the files be open (plan.h).
+Json run_identity(const RunConfig& config, const RunData& files, const OpenedDevice& device);
 
 // Throws Error "<where>: cannot be resumed: <what>: the run was started with …, now it is …" at the first difference.
 // An entry missing in the stored identity of an older program counts as a difference, unless its value is known.

@@ -118,7 +118,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       data_(open_data(output)),
       plan_(make_plan(config_, *data_.train)),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
-      identity_(run_identity(config_, device_)),
+      identity_(run_identity(config_, data_, device_)),
       shards_(require_room(model_.parameters, device_.device), processes.size(), training_.bucket_bytes),
       optimizer_(optimizer_options(training_), divided_moments()),
       sum_(division_, model_.parameters,

@@ -19,6 +19,7 @@
 #include "tasks/translation/bleu_pass.h"
 #include "tasks/translation/schema.h"
 #include "tasks/translation/score.h"
+#include "tasks/translation/vocabulary.h"
 
 namespace etc::translation {
 
@@ -102,7 +103,16 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
   const data::Schema& schema() const override { return translation::schema(); }
 
   bool needs_vocabulary() const override { return keys_.bleu_beam > 0; }
-  void use_vocabulary(std::shared_ptr<const data::Tokenizer> tokenizer) override { tokenizer_ = std::move(tokenizer); }
+  void use_vocabulary(std::shared_ptr<const data::Tokenizer> tokenizer) override {
+    const std::int64_t rows = other_table_rows(config_, *tokenizer);
+    if (rows > 0) {
+      fail_usage("config",
+                 "token tables: expected {} rows, one for each piece of the vocabulary, as translating needs, got {} "
+                 "(leave vocab_size and target_vocab_size out: --vocab says them)",
+                 tokenizer->vocab_size(), rows);
+    }
+    tokenizer_ = std::move(tokenizer);
+  }
 
   EncoderInput feed(Examples examples, const std::string& where) const override {
     return feed::batch_input(examples, config_, true, [&](EncoderInput& input, const data::Example& example) {

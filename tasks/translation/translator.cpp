@@ -63,11 +63,10 @@ Folders::Folders(const TranslatorRequest& request) : options(read_translator_opt
   options.tokens = search_tokens(*tokenizer);
   options.before_step = request.before_step;
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    for (const std::int64_t rows : {configs[i].vocab_size, configs[i].target_vocabulary()}) {
-      if (rows == tokenizer->vocab_size()) continue;
-      fail(request.folders[i].string(), "expected tables of {} rows, as many as {} has pieces, got {}",
-           tokenizer->vocab_size(), file.string(), rows);
-    }
+    const std::int64_t rows = other_table_rows(configs[i], *tokenizer);
+    if (rows == 0) continue;
+    fail(request.folders[i].string(), "expected tables of {} rows, as many as {} has pieces, got {}",
+         tokenizer->vocab_size(), file.string(), rows);
   }
 }
 

@@ -64,6 +64,13 @@ SearchTokens search_tokens(const data::Tokenizer& tokenizer) {
   return {ids.pad >= 0 ? ids.pad : ids.bos, ids.eos, ids.unk};
 }
 
+std::int64_t other_table_rows(const Seq2SeqConfig& config, const data::Tokenizer& tokenizer) {
+  for (const std::int64_t rows : {config.vocab_size, config.target_vocabulary()}) {
+    if (rows != tokenizer.vocab_size()) return rows;
+  }
+  return 0;
+}
+
 Json json_of(const SpecialIds& ids) {
   return {{"bos", ids.bos}, {"pad", ids.pad}, {"eos", ids.eos}, {"unk", ids.unk}};
 }
@@ -110,7 +117,7 @@ void learn_vocabulary(const std::vector<std::filesystem::path>& inputs, const Js
         data::for_each_subword_word(line, vocab.words, vocab.lower_case, visit);
       });
   progress.finish();
-  if (words.empty()) fail_usage("etc prepare", "--learn-vocab: no word in the texts: expected at least one");
+  if (words.empty()) fail("etc prepare", "--learn-vocab: no word in the texts: expected at least one");
   if (damaged > 0) log::warn("prepare: {} lines are not UTF-8 and nothing is learned from them", damaged);
   std::optional<data::Bpe> bpe;
   if (config.subword == Subword::bpe) {

@@ -3,86 +3,38 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "data/text/unicode.h"
+#include "tasks/text/record_fields.h"
 #include "tasks/wikihop/decode.h"
 
 namespace etc::wikihop {
 
 namespace {
 
-std::string element(const char* field, std::size_t index) {
-  return fmt::format("{}[{}]", field, index);
-}
+using text::FieldPath;
 
 // Reads the members of one record and reports their faults.
 class RecordReader {
  public:
   RecordReader(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults)
-      : raw_(raw), config_(config), faults_(faults) {}
+      : fields_(raw, kRecordMembers, faults), config_(config), faults_(faults) {}
 
   Record read() {
-    report_notes();
     read_id();
-    if (const Json* query = required("query", Json::value_t::string)) query_text(*query);
+    if (const Json* query = fields_.required("query", Json::value_t::string))
+      record_.query = fields_.text("query", *query);
     read_candidates();
     read_answer();
     read_supports();
-    count_unknown_keys();
     return std::move(record_);
   }
 
  private:
-  using JsonNote = data::JsonNote;
-
-  static bool is_known(const std::string& field) {
-    const std::string key = field.substr(0, field.find_first_of(".["));
-    return std::find(kRecordMembers.begin(), kRecordMembers.end(), key) != kRecordMembers.end();
-  }
-
-  void report_notes() {
-    for (const JsonNote& note : raw_.notes) {
-      if (note.kind == JsonNote::Kind::unpaired_surrogate) unpaired_surrogates_.insert(note.field);
-      if (note.kind == JsonNote::Kind::duplicate_key) {
-        faults_.warn(note.field, "duplicate_key", "the key occurs twice in its object, the last value was taken");
-      } else if (note.kind == JsonNote::Kind::unpaired_surrogate && is_known(note.field)) {
-        faults_.reject(note.field, "bad_character", "the text holds an unpaired surrogate escape");
-      }
-    }
-  }
-
-  void check_characters(const std::string& field, const std::string& text) {
-    const bool zero = text.find('\0') != std::string::npos;
-    if (zero) faults_.warn(field, "bad_character", "the text holds U+0000");
-    if (text.find("\uFFFD") != std::string::npos && !unpaired_surrogates_.contains(field)) {
-      faults_.warn(field, "bad_character", "the text holds U+FFFD: a character was lost before this file was written");
-    }
-  }
-
-  void wrong_type(const std::string& field, const char* expected, const Json& got) {
-    faults_.reject(field, "wrong_type", fmt::format("expected {}, got {}", expected, got.type_name()));
-  }
-
-  // The member if it is there and of the type; otherwise its fault is reported.
-  const Json* required(const char* key, Json::value_t type) {
-    const auto found = raw_.value.find(key);
-    if (found == raw_.value.end()) {
-      faults_.reject(key, "missing_field", fmt::format("the record has no {}", key));
-      return nullptr;
-    }
-    if (found->type() != type) {
-      wrong_type(key, type == Json::value_t::string ? "a string" : "an array of strings", *found);
-      return nullptr;
-    }
-    return &*found;
-  }
-
   void read_id() {
-    const Json* id = required("id", Json::value_t::string);
+    const Json* id = fields_.required("id", Json::value_t::string);
     if (id == nullptr) return;
-    record_.id = id->get<std::string>();
-    check_characters("id", record_.id);
+    record_.id = fields_.text("id", *id);
     if (record_.id.empty()) faults_.reject("id", "id_empty", "the id is empty");
     if (!has_usual_form(record_.id)) faults_.count("id_pattern");
   }
@@ -97,36 +49,30 @@ class RecordReader {
     return false;
   }
 
-  void query_text(const Json& query) {
-    record_.query = query.get<std::string>();
-    check_characters("query", record_.query);
-  }
-
   void read_candidates() {
-    const Json* candidates = required("candidates", Json::value_t::array);
+    const Json* candidates = fields_.required("candidates", Json::value_t::array);
     if (candidates == nullptr) return;
+    const FieldPath list = "candidates";
     has_candidates_ = true;
     record_.candidates.reserve(candidates->size());             // no reallocation, so that
     std::unordered_map<std::string_view, std::size_t> numbers;  // these views of the texts stay valid
     for (std::size_t i = 0; i < candidates->size(); ++i) {
       const Json& value = (*candidates)[i];
-      const std::string field = element("candidates", i);
+      const FieldPath field = list.element(i);
       if (!value.is_string()) {
-        wrong_type(field, "a string", value);
+        fields_.wrong_type(field, "a string", value);
         record_.candidates.emplace_back();  // so that the others keep their numbers
         continue;
       }
-      const auto& text = value.get_ref<const std::string&>();
-      check_characters(field, text);
-      std::string candidate = normalised_answer(text);
-      if (candidate.empty()) faults_.reject(field, "candidate_empty", "candidate is empty after trimming");
+      std::string candidate = normalised_answer(fields_.text(field, value));
+      if (candidate.empty()) faults_.reject(field.words(), "candidate_empty", "candidate is empty after trimming");
       const std::size_t number = record_.candidates.size();
       record_.candidates.push_back(std::move(candidate));
       if (record_.candidates.back().empty()) continue;
       const auto [equal, fresh] = numbers.try_emplace(record_.candidates.back(), number);
       if (fresh) continue;
       record_.equal_candidates = true;
-      faults_.warn(field, "candidate_duplicate",
+      faults_.warn(field.words(), "candidate_duplicate",
                    fmt::format("equals candidates[{}] after trimming and lower-casing", equal->second));
     }
     if (candidates->empty()) faults_.reject("candidates", "too_few_candidates", "there is no candidate");
@@ -134,17 +80,13 @@ class RecordReader {
   }
 
   void read_answer() {
-    const auto found = raw_.value.find("answer");
-    if (found == raw_.value.end() || found->is_null()) {
+    const Json* answer = fields_.find("answer");
+    if (answer == nullptr) {
       if (config_.labels_required) faults_.reject("answer", "label_missing", "the record has no answer");
       return;
     }
-    if (!found->is_string()) {
-      wrong_type("answer", "a string", *found);
-      return;
-    }
-    record_.answer = found->get<std::string>();
-    check_characters("answer", *record_.answer);
+    if (!answer->is_string()) return fields_.wrong_type("answer", "a string", *answer);
+    record_.answer = fields_.text("answer", *answer);
     if (has_candidates_) find_label();
   }
 
@@ -179,38 +121,32 @@ class RecordReader {
   }
 
   void read_supports() {
-    const Json* supports = required("supports", Json::value_t::array);
+    const Json* supports = fields_.required("supports", Json::value_t::array);
     if (supports == nullptr) return;
     record_.supports.reserve(supports->size());
+    const FieldPath list = "supports";
     for (std::size_t i = 0; i < supports->size(); ++i) {
       const Json& value = (*supports)[i];
-      const std::string field = element("supports", i);
+      const FieldPath field = list.element(i);
       if (!value.is_string()) {
-        wrong_type(field, "a string", value);
+        fields_.wrong_type(field, "a string", value);
         continue;
       }
-      const auto& text = value.get_ref<const std::string&>();
-      record_.supports.push_back(text);
-      check_characters(field, text);
-      if (data::strip(text).empty()) {
-        faults_.warn(field, "document_empty", "the document is empty or white space");
+      const auto& document = value.get_ref<const std::string&>();
+      record_.supports.push_back(document);
+      fields_.check_text(field, document);
+      if (data::strip(document).empty()) {
+        faults_.warn(field.words(), "document_empty", "the document is empty or white space");
       }
     }
     if (supports->empty()) faults_.reject("supports", "supports_empty", "there is no document");
   }
 
-  void count_unknown_keys() {
-    for (const auto& [key, value] : raw_.value.items()) {
-      if (!is_known(key)) faults_.count("unknown_key " + key);
-    }
-  }
-
-  const data::JsonRecord& raw_;
+  text::RecordFields fields_;
   const PrepareConfig& config_;
   prepare::FaultList& faults_;
   Record record_;
   bool has_candidates_ = false;
-  std::unordered_set<std::string_view> unpaired_surrogates_;  // fields
 };
 
 }  // namespace

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "etc_core/base/json.h"
 #include "etc_core/base/utf8.h"
+#include "tasks/text/top_scores.h"
 #include "tasks/wikihop/decode.h"
 
 namespace etc::wikihop {
@@ -55,26 +54,21 @@ std::string passage(const std::string& document, const std::string& answer) {
 std::string shown_prediction(const Json& raw_record, const data::Example& example, std::span<const float> logits) {
   const auto& candidates = std::get<std::vector<std::string>>(example.at("candidates"));
   const std::string gold = normalised_answer(std::get<std::string>(example.at("answer")));
-  const float largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float z : logits) sum += std::exp(static_cast<double>(z - largest));
-  std::vector<std::size_t> order(logits.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  const std::vector<float> probabilities = text::softmax(logits);
+  const std::vector<std::int64_t> order = text::largest(logits, std::ssize(logits));
 
   std::string text =
       fmt::format("{}: {}\n", std::get<std::string>(example.at("id")), std::get<std::string>(example.at("query")));
   for (std::size_t rank = 0; rank < std::min(order.size(), kShownCandidates); ++rank) {
-    const std::size_t c = order[rank];
-    text +=
-        fmt::format("  {:6.2f} %  {}", 100 * std::exp(static_cast<double>(logits[c] - largest)) / sum, candidates[c]);
+    const auto c = static_cast<std::size_t>(order[rank]);
+    text += fmt::format("  {:6.2f} %  {}", 100 * probabilities[c], candidates[c]);
     if (rank == 0)
       text += gold.empty() ? "  <- chosen" : candidates[c] == gold ? "  <- chosen, right" : "  <- chosen, wrong";
     if (rank > 0 && candidates[c] == gold) text += "  <- the answer";
     text += "\n";
   }
   if (order.size() > kShownCandidates) text += fmt::format("  and {} more\n", order.size() - kShownCandidates);
-  const std::string& chosen = candidates[order[0]];
+  const std::string& chosen = candidates[static_cast<std::size_t>(order[0])];
   std::size_t mentioned = 0;
   const Json documents = raw_record.value("supports", Json::array());
   for (std::size_t d = 0; d < documents.size(); ++d) {

@@ -213,6 +213,7 @@ class Tokenizer:
         return Ragged(*self._own.encode(_texts(texts)))
 
     def decode(self, ids: Any) -> str:
+        """The text that the pieces spell. A WordPiece vocabulary gives a blank before every piece but those with "##"."""
         return self._own.decode(_integers(ids, np.int32, "ids"))
 
     def piece(self, id: int) -> str:

@@ -121,17 +121,13 @@ TEST_CASE("every epoch hands out every example once, in an order of its own", "[
 TEST_CASE("a run resumed at any batch goes on exactly as if it had not stopped", "[data][loader]") {
   const Samples samples(7);
   for (const bool carry : {true, false}) {
-    for (const bool drop : {true, false}) {
-      LoaderOptions options = training_options();
-      options.carry_partial = carry;
-      options.drop_last = drop;
-      const auto whole = run(samples, options);
-      REQUIRE(whole.size() >= 3);
-      for (std::size_t done = 0; done <= whole.size(); ++done) {
-        const std::int64_t position = done == 0 ? 0 : whole[done - 1].after;
-        CHECK(run(samples, options, position) ==
-              std::vector<Seen>(whole.begin() + static_cast<long>(done), whole.end()));
-      }
+    LoaderOptions options = training_options();
+    options.carry_partial = carry;
+    const auto whole = run(samples, options);
+    REQUIRE(whole.size() >= 3);
+    for (std::size_t done = 0; done <= whole.size(); ++done) {
+      const std::int64_t position = done == 0 ? 0 : whole[done - 1].after;
+      CHECK(run(samples, options, position) == std::vector<Seen>(whole.begin() + static_cast<long>(done), whole.end()));
     }
   }
 }
@@ -212,9 +208,6 @@ TEST_CASE("a data set smaller than a batch trains over several epochs", "[data][
 
   options.carry_partial = false;
   CHECK(run(samples, options, 0, 2).back().examples == 3);
-  options.drop_last = true;
-  CHECK(error_of([&] { Loader(samples.reader, options); }) ==
-        "loader: drop_last leaves no batch: expected at least 8 examples (batch_examples), got 3");
 }
 
 TEST_CASE("options out of range and an empty data set are refused", "[data][loader]") {
@@ -243,19 +236,16 @@ TEST_CASE("options out of range and an empty data set are refused", "[data][load
 
 TEST_CASE("batches per epoch count what starts in one", "[data][loader]") {
   const Samples samples(10);
-  const auto count = [&](std::int64_t batch, bool carry, bool drop) {
+  const auto count = [&](std::int64_t batch, bool carry) {
     LoaderOptions options;
     options.batch_examples = batch;
     options.carry_partial = carry;
-    options.drop_last = drop;
     return Loader(samples.reader, options).batches_per_epoch();
   };
-  CHECK(count(5, true, false) == 2);
-  CHECK(count(4, true, false) == 3);
-  CHECK(count(4, false, false) == 3);
-  CHECK(count(4, false, true) == 2);
-  CHECK(count(4, true, true) == 3);
-  CHECK(count(20, true, false) == 1);
+  CHECK(count(5, true) == 2);
+  CHECK(count(4, true) == 3);
+  CHECK(count(4, false) == 3);
+  CHECK(count(20, true) == 1);
 }
 
 TEST_CASE("batches by a budget of tokens keep it, use every example once an epoch, and go on from any of them",

@@ -26,12 +26,11 @@ std::vector<std::string> batches(std::int64_t n, const LoaderOptions& options, s
   return result;
 }
 
-LoaderOptions options_of(std::int64_t batch, std::int64_t epochs, bool carry, bool drop) {
+LoaderOptions options_of(std::int64_t batch, std::int64_t epochs, bool carry) {
   LoaderOptions options;
   options.batch_examples = batch;
   options.epochs = epochs;
   options.carry_partial = carry;
-  options.drop_last = drop;
   return options;
 }
 
@@ -64,24 +63,22 @@ TEST_CASE("every order of three examples is equally likely", "[data][loader]") {
   for (const auto& [order, count] : counts) CHECK(std::abs(count - 1000) < 145);
 }
 
-TEST_CASE("a partial batch is carried into the next epoch, handed out short or dropped", "[data][loader]") {
+TEST_CASE("a partial batch is carried into the next epoch or handed out short", "[data][loader]") {
   using Texts = std::vector<std::string>;
   // 5 examples, batches of 2, two epochs: epoch 0 owns samples 0-5, epoch 1 owns 5-10.
-  CHECK(batches(5, options_of(2, 2, true, false)) == Texts{"0-2", "2-4", "4-6", "6-8", "8-10"});
-  CHECK(batches(5, options_of(2, 2, false, false)) == Texts{"0-2", "2-4", "4-5", "5-7", "7-9", "9-10"});
-  CHECK(batches(5, options_of(2, 2, false, true)) == Texts{"0-2", "2-4", "5-7", "7-9"});
-  CHECK(batches(5, options_of(4, 2, true, false)) == Texts{"0-4", "4-8", "8-10"});
-  CHECK(batches(5, options_of(4, 2, true, true)) == Texts{"0-4", "4-8"});
+  CHECK(batches(5, options_of(2, 2, true)) == Texts{"0-2", "2-4", "4-6", "6-8", "8-10"});
+  CHECK(batches(5, options_of(2, 2, false)) == Texts{"0-2", "2-4", "4-5", "5-7", "7-9", "9-10"});
+  CHECK(batches(5, options_of(4, 2, true)) == Texts{"0-4", "4-8", "8-10"});
   // A data set smaller than a batch: one batch spans several epochs.
-  CHECK(batches(2, options_of(5, 4, true, false)) == Texts{"0-5", "5-8"});
-  CHECK(batches(2, options_of(5, 4, false, false)) == Texts{"0-2", "2-4", "4-6", "6-8"});
+  CHECK(batches(2, options_of(5, 4, true)) == Texts{"0-5", "5-8"});
+  CHECK(batches(2, options_of(5, 4, false)) == Texts{"0-2", "2-4", "4-6", "6-8"});
   // Endless runs.
-  CHECK(batches(3, options_of(2, 0, true, false), 0, 4) == Texts{"0-2", "2-4", "4-6", "6-8"});
-  CHECK(batches(3, options_of(2, 0, false, true), 0, 3) == Texts{"0-2", "3-5", "6-8"});
-  // Resumed where a dropped sample would be next, at the end, and past the end.
-  CHECK(batches(5, options_of(2, 2, false, true), 4) == Texts{"5-7", "7-9"});
-  CHECK(batches(5, options_of(2, 2, true, false), 10).empty());
-  CHECK(batches(5, options_of(2, 2, true, false), 1000).empty());
+  CHECK(batches(3, options_of(2, 0, true), 0, 4) == Texts{"0-2", "2-4", "4-6", "6-8"});
+  CHECK(batches(3, options_of(2, 0, false), 0, 3) == Texts{"0-2", "2-3", "3-5"});
+  // Resumed at the short batch of an epoch, at the end, and past the end.
+  CHECK(batches(5, options_of(2, 2, false), 4) == Texts{"4-5", "5-7", "7-9", "9-10"});
+  CHECK(batches(5, options_of(2, 2, true), 10).empty());
+  CHECK(batches(5, options_of(2, 2, true), 1000).empty());
 }
 
 TEST_CASE("micro-batches are filled greedily up to the limit and hold at least one example", "[data][loader]") {

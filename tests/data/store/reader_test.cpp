@@ -152,6 +152,9 @@ TEST_CASE("shards are read as one data set", "[data][store]") {
   CHECK(reader.info().examples == 20);
   CHECK(reader.info().source_files.size() == 3);
   CHECK(reader.info().content_sha256.empty());
+  std::vector<std::string> hashes;
+  for (const char* file : {"a.h5", "b.h5", "c.h5"}) hashes.push_back(read_dataset_info(folder / file).content_sha256);
+  CHECK(reader.content_hashes() == hashes);
   CHECK(reader.faults().size() == 5);
   CHECK(reader.lengths("global").size() == 20);
 

@@ -1,6 +1,8 @@
 // Users' documents → blocks of text with their places.
 #include "data/text/document.h"
 
+#include <chrono>
+
 #include "data/text/characters.h"
 #include "etc_core/base/error.h"
 #include "tests/support/catch.h"
@@ -63,6 +65,27 @@ TEST_CASE("Markdown loses its marks and keeps its words", "[document]") {
                                              "P # no heading", "P *kept*"});
 }
 
+TEST_CASE("links of a line are found from the first bracket that may begin one", "[document]") {
+  const auto text = [](const std::string& line) { return blocks_of(line, DocumentForm::markdown).at(0); };
+  CHECK(text("[a](x) [b] (y) [c](z") == "P a [b] (y) [c](z");
+  CHECK(text("[[a](x)](y) [b](z)") == "P [a](y) b");
+  CHECK(text("![alt [in] x](p) <b>c</b> < d> [e](f)") == "P ![alt [in] x](p) c < d> e");
+  CHECK(text("[a] [b](x) c > d <i") == "P [a] b c > d <i");
+}
+
+TEST_CASE("a Markdown line of a million open brackets or tags is read in time that grows with its length",
+          "[document]") {
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string mark : {"[", "<a ", "[]"}) {
+    std::string line;
+    while (line.size() < 1'000'000) line += mark;
+    CHECK(data::read_blocks(line + "end", DocumentForm::markdown).at(0).text.ends_with("end"));
+    CHECK(data::read_blocks(line + "](", DocumentForm::markdown).size() == 1);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  CHECK(seconds.count() < 5);  // searched anew from every bracket, the ends take several times as long
+}
+
 TEST_CASE("HTML has the blocks of its tags, without scripts and comments", "[document]") {
   CHECK(blocks_of("<!DOCTYPE html><html><head><title>Page</title><style>p { x: 'y' }</style></head><body>"
                   "<script>if (a < b) document.write('<p>no</p>')</script><h1 class=\"a>b\">Top</h1>"
@@ -89,6 +112,15 @@ TEST_CASE("places lead from a block's text back into the document", "[document]"
   CHECK(data::character_count("caf\xC3\xA9") == 4);
   CHECK(data::byte_of_character("caf\xC3\xA9 x", 4) == 5);
   CHECK(data::byte_of_character("ab", 7) == 2);
+}
+
+TEST_CASE("a byte order mark is no text, and places count its bytes", "[document]") {
+  const std::string mark = "\xEF\xBB\xBF";
+  CHECK(blocks_of(mark + "Old.\n\nCold.", DocumentForm::plain) == Texts{"P Old.", "P Cold."});
+  CHECK(blocks_of(mark + "# Title\n\nOld.", DocumentForm::markdown) == Texts{"H Title", "P Old."});
+  CHECK(blocks_of(mark + "<p>Old.</p>", DocumentForm::html) == Texts{"P Old."});
+  CHECK(blocks_of(mark, DocumentForm::plain).empty());
+  CHECK(data::form_of("-", mark + "<html>") == DocumentForm::html);
 }
 
 TEST_CASE("the form of a document is that of its name, or of its beginning", "[document]") {

@@ -51,7 +51,7 @@ TEST_CASE("the basic tokenizer drops controls and joins what they parted", "[dat
   REQUIRE(data::basic_tokenize("a\xff\xc3z", true) == Words{"az"});
 }
 
-TEST_CASE("lower-casing sees the whole stretch between white space and strips accents", "[data][text]") {
+TEST_CASE("lower-casing sees the whole run between white space and strips accents", "[data][text]") {
   REQUIRE(data::basic_tokenize("CAF\u00c9 \u0130", true) == Words{"cafe", "i"});
   REQUIRE(data::basic_tokenize("CAF\u00c9", false) == Words{"CAF\u00c9"});
   // The sigma is final before white space, not before ".\u0391"; the period becomes a word afterwards.

@@ -53,7 +53,7 @@ TEST_CASE("tables learned from the input are written, used, and used again", "[c
   REQUIRE(place.prepare("wikihop", "b.h5", {"--splitter", tables}).code == 0);
   CHECK(read_file(place.folder / "a.h5") == read_file(place.folder / "b.h5"));
   const test::Result again = place.prepare("wikihop", "c.h5", {"--splitter", tables, "--learn-splitter"});
-  CHECK(again.code == 1);
+  CHECK(again.code == 2);
   CHECK_THAT(again.err, Catch::Contains("tables: exists already"));
 }
 

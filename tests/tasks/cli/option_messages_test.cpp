@@ -54,6 +54,9 @@ TEST_CASE("an option that cannot be meant is told with what is expected and what
       {{"eval", "--data", "--threads", "1"}, "etc eval: --data: expected a value, got the option --threads"},
       {{"benchmark", "--lengths", "99999999999"},
        "etc benchmark: --lengths: expected a whole number from 1 to 67108864"},
+      {{"prepare", "hotpotqa", "--split", "dev", "--input", "a", "--vocab", "b", "--output", "c", "--is-training",
+        "no"},
+       "etc prepare: --is-training: expected true or false, got no"},
       {{"prepare"}, "etc prepare: --task is required"},
       {{}, "etc: expected a command: sample, prepare, train, eval"}};
   for (const auto& [words, message] : cases) {

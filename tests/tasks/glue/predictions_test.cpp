@@ -148,6 +148,19 @@ TEST_CASE("a submission file is scored by its name's data set", "[glue]") {
   CHECK_THROWS_WITH(data_set_of_file("x/p.tsv"), Catch::Contains("x/p.tsv: expected a file named as in a submission"));
 }
 
+TEST_CASE("a row that is left out has a number, in predictions and gold files alike", "[glue]") {
+  const Written written =
+      predicted(DataSet::qqp, {row(0, 0), row(2, 1), row(0, 1), row(2, 0)}, {1, 0, 1, 0, 0, 1, 1, 0});
+  CHECK(written.file == "index\tprediction\n0\t0\n2\t0\n3\t1\n5\t0\n");
+  const test::WrittenFiles files;
+  const std::string header = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n";
+  const auto one = files.write("one.tsv", header + "1\t2\t3\ta\tb\t0\n4\t5\t6\ta\n7\t8\t9\ta\tb\t1\n");
+  const auto two = files.write("two.tsv", header + "1\t2\t3\ta\tb\t1\n\n7\t8\t9\ta\tb\t0\n");
+  const Json scores = score_files(files.write("QQP.tsv", written.file), {one, two});
+  CHECK(scores.at("metrics").at("accuracy") == 0.75);
+  CHECK(scores.at("rows") == 4);
+}
+
 TEST_CASE("prediction files that do not fit their rows are refused", "[glue]") {
   const test::WrittenFiles files;
   const auto gold = files.write("dev.tsv", kRte);
@@ -156,7 +169,7 @@ TEST_CASE("prediction files that do not fit their rows are refused", "[glue]") {
                       Catch::Contains("RTE.tsv") && Catch::Contains(message));
   };
   refuse("0\tentailment\n", "expected the header index<tab>prediction");
-  refuse("index\tprediction\n0\tentailment\n", "row 1 of 2 has no prediction");
+  refuse("index\tprediction\n0\tentailment\n", "row 1 has no prediction; the gold files have 2 rows");
   refuse(kRtePredictions + "2\tentailment\n", "row 2 has a prediction, but the gold files have 2 rows");
   refuse(kRtePredictions + "1\tentailment\n", "line 4: row 1 has two predictions");
   refuse("index\tprediction\n0\tyes\n1\tentailment\n", "row 0: expected one of entailment, not_entailment");

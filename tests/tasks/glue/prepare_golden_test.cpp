@@ -7,6 +7,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
+#include "tests/support/h5_edit.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/golden_tables.h"
 #include "tests/tasks/padded.h"
@@ -177,12 +178,14 @@ std::string without_quotes(std::string text) {
   return text;
 }
 
-// Rows taken from a file of the real data are found there. Rows whose other columns are invented come from elsewhere.
+// Rows taken from a file of the real data are found there. Rows whose other columns are invented come from elsewhere. A
+// file may tell which rows these are without naming the origin of any.
 void compare_sources(const test::GoldenFile& file, const std::string& group, const fs::path& data) {
+  if (!file.has(group + "/constructed")) return;
+  const auto constructed = file.read_mask(group + "/constructed");
   if (!file.has(group + "/source")) return;
   const GoldenRows rows(file, group);
   const auto sources = file.read_strings(group + "/source");
-  const Numbers constructed = file.read<std::int64_t>(group + "/constructed").values;
   const std::string format = fs::path(file.string_attribute(group, "file")).extension();
   REQUIRE(sources.size() == rows.size());
   REQUIRE(constructed.size() == rows.size());
@@ -318,6 +321,18 @@ TEST_CASE("GLUE features equal the published preparation's, every row of every d
     CHECK(rows > 0);
     std::printf("%s: %zu rows equal\n", path.filename().c_str(), rows);
   }
+}
+
+TEST_CASE("a golden file may tell which rows are invented without naming the origin of the others", "[glue]") {
+  const test::TemporaryFolder folder;
+  const auto compare = [&](std::int64_t second) {
+    test::H5Edit(folder / "rows.h5").put_integers("/CoLA/dev/constructed", {0, second});
+    const test::GoldenFile file(folder / "rows.h5");
+    compare_sources(file, "CoLA/dev", {});
+    file.require_all_read();
+  };
+  CHECK_NOTHROW(compare(1));
+  CHECK_THROWS_WITH(compare(2), Catch::Contains("constructed"));
 }
 
 TEST_CASE("a file that the published preparation does not read may fail on any of its rows or on its header",

@@ -200,13 +200,23 @@ TEST_CASE("short rows, unknown labels and odd scores are refused with their line
         Words{"reject label_unknown: line 2: expected one of entailment, not_entailment, got \"yes\""});
   CHECK(read(kRteRows + "0\ta\tb\tyes\n", form_of(DataSet::rte, false)).faults.empty());
   const RowForm raw{DataSet::stsb, data::TableForm::commas, true};
-  CHECK(read("a,b,5.5\na,b,x\na,b,nan\na,b,1 \na,b,-0\na,b,5\n", raw).faults.size() == 4);
+  const Outcome scores = read("a,b,5.5\na,b,x\na,b,nan\na,b,+-1\na,b,+\na,b,1 2\na,b,\na,b,-0\na,b,5\n", raw);
+  CHECK(scores.faults.size() == 7);
+  CHECK(scores.rows.size() == 2);
   CHECK(read("a,b,5.5\n", raw).faults ==
         Words{"reject score_range: line 1: expected a number from 0 to 5, got \"5.5\""});
   CHECK_THAT(read("a,b\n", raw).faults.at(0), Catch::Contains("expected 3 columns, got 2"));
   CHECK_THAT(read("\"a\"x,b,1\n", raw).faults.at(0), Catch::Contains("csv_quote"));
   CHECK_THAT(read(kRteRows + "0\t\xff\tb\tentailment\n", form_of(DataSet::rte)).faults.at(0),
              Catch::Contains("utf8_invalid: line 2"));
+}
+
+TEST_CASE("scores are read as by Python: blanks around them and a plus sign are allowed", "[glue]") {
+  const Outcome outcome =
+      read("a,b,2.5\na,b,+2.5\na,b, 2.5 \na,b,2.5\t\na,b,25e-1\n", {DataSet::stsb, data::TableForm::commas, true});
+  CHECK(outcome.faults.empty());
+  REQUIRE(outcome.rows.size() == 5);
+  for (const Row& row : outcome.rows) CHECK(row.score == 2.5);
 }
 
 TEST_CASE("QQP's short rows are left out and counted", "[glue]") {
@@ -233,7 +243,7 @@ TEST_CASE("rows of another data set than the model's are refused", "[glue]") {
   const auto converted = preparation->convert_record(record);
   CHECK_THROWS_WITH(
       check_example(converted.examples.at(0), test::small_config({.vocabulary = 16}), DataSet::rte, "f.h5"),
-      "feed: f.h5: the rows are of data set sst-2, the model's task.data_set is rte");
+      "feed: f.h5: the rows are of data set sst-2, the model's task.data_set is rte (both are set by --data-set)");
 }
 
 TEST_CASE("the raw release's form is STS-B's alone", "[glue]") {

@@ -92,14 +92,16 @@ TEST_CASE("a record from a pipe is answered before the next one comes", "[infere
   REQUIRE(first.size() == 1);
   CHECK(first[0].at("id") == records[0].at("id"));
   CHECK(first[0].at("answer") == first[0].at("candidates").at(0).at("text"));
-  send("{\"id\": \"bad\"}\n" + json_line(records[1]) + "\n");
-  const std::vector<Json> all = lines_of(once_written(out, 3));
-  REQUIRE(all.size() == 3);
+  send("{\"id\": \"bad\"}\n7\n" + json_line(records[1]) + "\n");
+  const std::vector<Json> all = lines_of(once_written(out, 4));
+  REQUIRE(all.size() == 4);
   CHECK(all[1].at("id") == "bad");
   CHECK_THAT(all[1].at("error").get<std::string>(), Catch::Contains("candidates"));
-  CHECK(all[2].at("id") == records[1].at("id"));
+  CHECK(all[2].at("error") == "record_not_object: expected an object, got number");
+  CHECK(all[3].at("id") == records[1].at("id"));
   ::close(pipe);
-  CHECK(child.wait() == 1);  // one record was refused
+  CHECK(child.wait() == 1);  // two records were refused
+  CHECK_THAT(read_file(scene.path("live.err")), Catch::Contains("record 2: record_not_object: expected"));
 }
 
 TEST_CASE("a model of one form of Natural Questions reads the other, and a run stands for its best", "[inference]") {

@@ -173,6 +173,12 @@ TEST_CASE("documents, questions and models that do not fit are refused with the 
   CHECK_THAT(refused(ask("Who?"), "", 1), Catch::Contains("standard input: the document is empty"));
   CHECK_THAT(refused(ask("Who?"), " \n ", 1), Catch::Contains("white space alone"));
   CHECK_THAT(refused(ask("Who?"), std::string("a\0b", 3), 1), Catch::Contains("binary file"));
+  CHECK_THAT(refused(ask("Who?"),
+                     std::string("\xFF\xFE"
+                                 "a\0b\0",
+                                 6),
+                     1),
+             Catch::Contains("the text is UTF-16"));
   CHECK_THAT(refused(ask("Who?"), "caf\xE9", 1), Catch::Contains("byte 3 is not valid UTF-8"));
   CHECK_THAT(refused(ask("Who?"), "<html><p> </p></html>", 1), Catch::Contains("no text in the document"));
   CHECK_THAT(refused(ask("  "), "Text.", 2), Catch::Contains("expected a question with a word in it"));

@@ -68,8 +68,7 @@ TEST_CASE("a model of another task is refused by its name, before its vocabulary
   }
   refused({"predict", "--model", scene.path("translation"), "--input", scene.records(), "--answers", "-"},
           "task translation has no answers to single records (etc translate reads lines with it)");
-  refused({"keyphrases", "--model", scene.path("run"), "-"},
-          "got one of hotpotqa (etc predict --input reads that task's own records)");
+  refused({"keyphrases", "--model", scene.path("run"), "-"}, "got one of hotpotqa (etc ask reads documents with it)");
   const Words translate = {"translate", "--input", "-", "--output", "-", "--model"};
   for (const auto& [run, message] :
        {std::pair("run", "expected a model of translation, an encoder-decoder, got one of hotpotqa of kind etc"),

@@ -10,6 +10,7 @@
 #include "etc_core/base/json.h"
 #include "tasks/inference/text_encoder.h"
 #include "tasks/registry.h"
+#include "tests/data/text/small_byte_bpe.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
@@ -125,7 +126,9 @@ TEST_CASE("texts of a loaded model have the states that the program gives them",
     CHECK(same(again.states.get(), all.states.get(), all.rows * all.columns));
     model.predict(json_line(scene.record()));
   }
-  CHECK(model.encode(std::vector<std::string>(), longetc::States::mean).rows == 0);
+  const longetc::Encoded none = model.encode(std::vector<std::string>(), longetc::States::mean);
+  CHECK(none.rows == 0);
+  CHECK(none.columns == 32);
 }
 
 TEST_CASE("records and documents are answered as the program answers them", "[library]") {
@@ -240,6 +243,9 @@ TEST_CASE("preparing says what it did and writes over nothing that it reads", "[
   options.output = scene.vocab();
   CHECK_THAT(message_of([&] { longetc::prepare(options); }, kUsage), Contains("would be written over"));
   options.output = scene.path("other.h5");
+  options.report = scene.path("sample/../other.h5");
+  CHECK_THAT(message_of([&] { longetc::prepare(options); }, kUsage), Contains("expected another file than the output"));
+  options.report = "";
   options.split = "training";
   CHECK_THAT(message_of([&] { longetc::prepare(options); }, kUsage),
              Contains("split: expected one of train, dev, test, got \"training\""));
@@ -276,6 +282,22 @@ TEST_CASE("pieces spell the text that they were cut from", "[library]") {
   CHECK(tokenizer.kind() == "wordpiece");
   CHECK_THAT(message_of([&] { tokenizer.piece(-1); }, kUsage), Contains("got -1"));
   CHECK_THAT(message_of([&] { tokenizer.id_of("no such piece"); }, kFailure), Contains("no such piece"));
+}
+
+TEST_CASE("pieces of bytes and of characters spell their text with its blanks", "[library]") {
+  const test::TemporaryFolder folder;
+  test::small_byte_bpe(folder.path());
+  const longetc::Tokenizer bytes((folder / "vocab.json").string());
+  const std::string text = "the rivers in Köln, and  more";
+  longetc::Tokens tokens = bytes.encode({text});
+  CHECK(bytes.decode(tokens.ids.data(), tokens.ids.size()) == text);
+  tokens = bytes.encode({"ö"});
+  REQUIRE(tokens.ids.size() == 2);
+  CHECK(bytes.decode(tokens.ids.data(), 1).empty());  // half a character
+  test::write_file(folder / "letters.chars", "#characters\nU+0061\nU+0062\nU+0020\nU+00F6\n");
+  const longetc::Tokenizer letters((folder / "letters.chars").string());
+  tokens = letters.encode({"ab öa"});
+  CHECK(letters.decode(tokens.ids.data(), tokens.ids.size()) == "ab öa");
 }
 
 TEST_CASE("threads are those that were set", "[library]") {

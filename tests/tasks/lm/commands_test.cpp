@@ -96,6 +96,21 @@ TEST_CASE("a language model with memory learns, is evaluated, and says what it t
   CHECK(fs::exists(scene.path("run/best/vocab.chars")));
 }
 
+TEST_CASE("pieces without a spelling in the vocabulary are predicted by their number", "[lm][commands]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const LmCommands scene;
+  Words training = scene.training("run", {"--steps", "1"});
+  const auto set = [&](const std::string& option, const std::string& value) {
+    *(std::find(training.begin(), training.end(), option) + 1) = value;
+  };
+  set("--vocab-size", "9000");
+  set("--learning-rate", "0");  // random weights: any row may be the most probable one
+  scene.run(training);
+  const std::string predictions = scene.path("p.jsonl");
+  scene.run({"predict", "--model", scene.path("run/best"), "--data", scene.path("dev.h5"), "--output", predictions});
+  CHECK_THAT(read_file(predictions), Contains(R"("[)"));  // "[4711]"
+}
+
 TEST_CASE("a run with memory that is stopped goes on with the same bits", "[lm][commands]") {
   if (!program()) return skip("ETC_PROGRAM is not set");
   const LmCommands scene;
@@ -144,7 +159,12 @@ TEST_CASE("commands that would read segments without their memory refuse", "[lm]
   refuses({"train", "--task", "lm", "--data", scene.path("train.h5"), "--vocab", scene.path("s/vocab.chars"),
            "--output", scene.path("x")},
           "task lm trains a causal dense encoder: expected dense, got etc");
+  test::write_file(scene.path("empty"), "");
   const std::string learned = scene.path("learned.chars");
+  const Result nothing = scene.try_run(
+      {"prepare", "--task", "lm", "--learn-vocab", "5", "--input", scene.path("empty"), "--output", learned});
+  CHECK(nothing.code == 1);
+  CHECK_THAT(nothing.err, Contains("no character in the texts"));
   scene.run({"prepare", "--task", "lm", "--learn-vocab", "5", "--input", scene.path("s/dev.txt"), "--output", learned});
   const std::string text = read_file(learned);
   CHECK(std::count(text.begin(), text.end(), '\n') == 6);

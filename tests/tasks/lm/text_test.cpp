@@ -30,7 +30,7 @@ SegmentTexts texts_of(const LmScene& scene, const std::string& name) {
     texts.reads += begins ? "#" : "|";
     texts.labels += begins ? "#" : "|";
     for (const std::int64_t id : std::get<std::vector<std::int64_t>>(example.at("token_ids"))) texts.reads += piece(id);
-    for (const std::int32_t id : lm::labels_of(example)) texts.labels += piece(id);
+    for (const std::int32_t id : lm::labels_of({&loaded, 1})) texts.labels += piece(id);
     texts.characters += std::get<std::int64_t>(example.at("characters"));
   }
   return texts;

@@ -83,6 +83,17 @@ TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "
         read_file(scene.path("reference/last/model.safetensors")));
 }
 
+TEST_CASE("predictions without a spelling in the vocabulary are shown by their number", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene(pair_example);
+  scene.run(with_value(scene.command("run", dense_model("1")), "--vocab-size", "900"));
+  const Words data = {"predict", "--model", scene.path("run/best"), "--data", scene.path("dev.h5")};
+  const std::string many = scene.path("n.jsonl");
+  scene.run(joined(data, {"--output", scene.path("p.jsonl"), "--n-best-output", many, "--n-best", "900"}));
+  CHECK_THAT(read_file(many), Contains(R"("piece":"[899]")"));
+  CHECK_THAT(scene.run(joined(data, {"--show", "12"})), Contains(" %  ["));
+}
+
 TEST_CASE("a run draws its masks by the settings of its data, or by its own", "[tasks][pretrain]") {
   if (!program()) return skip("ETC_PROGRAM is not set");
   const Scene scene;  // of 30 % masked pieces

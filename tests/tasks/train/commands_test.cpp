@@ -61,6 +61,9 @@ TEST_CASE("the same training command twice is one run", "[tasks]") {
   const Result other = place.run(place.training({"--seed", "9"}));
   CHECK(other.code == 1);
   CHECK(has(other.err, "cannot be resumed: training.seed: the run was started with 1, now it is 9"));
+  // What a run ended with is in its log, too.
+  const std::string log = etc::read_file(place.folder / "run/log.txt");
+  CHECK(has(log, " error: " + other.err.substr(other.err.find((place.folder / "run/last").string()))));
 }
 
 TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[tasks]") {

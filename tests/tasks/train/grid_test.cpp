@@ -124,6 +124,7 @@ TEST_CASE("a grid goes on behind a run whose residual scores left their range", 
   INFO(result.err);
   REQUIRE(result.code == 0);
   CHECK(has(result.out, "learning_rate=1e30  (0 of 1 runs, the others diverged)"));
+  CHECK(has(result.err, "without --eval-data nothing is measured"));
   const Json results = etc::parse_json(etc::read_file(place.folder / "run/grid.json"), "grid.json");
   CHECK(has(results["runs"][0].value("failure", ""), "train: step 1: "));
   CHECK(has(results["runs"][0].value("failure", ""), "the model diverges"));
@@ -135,7 +136,7 @@ TEST_CASE("a grid leaves a folder alone that holds files of somebody else", "[tr
   fs::create_directory(place.folder / "run");
   etc::test::write_file(place.folder / "run/grid.csv", "mine");
   const auto result = place.run(place.training({"--grid", "learning_rate=0.001"}));
-  CHECK(result.code == 1);
+  CHECK(result.code == 2);
   CHECK(has(result.err, "holds files that belong to no grid"));
   CHECK(etc::read_file(place.folder / "run/grid.csv") == "mine");
 }

@@ -13,6 +13,7 @@
 #include "tasks/train/agreement.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/train/identity_of.h"
 #include "tests/tasks/wikihop/examples.h"
 
 namespace {
@@ -102,7 +103,7 @@ TEST_CASE("RAdam goes on with the step its moments are of", "[tasks]") {
 TEST_CASE("a run goes on only with the program and the libraries it was started with", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
-  const Json now = etc::run_identity(config_of(folder / "train.h5"), {});
+  const Json now = etc::test::identity_of(config_of(folder / "train.h5"));
   CHECK(refusal(now, now).empty());
   CHECK(now["build"]["program"] == etc::program_version());
   CHECK_THAT(now["build"]["library of vectors"].get<std::string>(), Catch::StartsWith("Highway 1."));
@@ -175,7 +176,7 @@ TEST_CASE("stored counters lack nothing but what older programs did not write", 
 TEST_CASE("a bf16 run does not move between processors with AMX and without", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
-  const Json now = etc::run_identity(config_of(folder / "train.h5", {{"compute", "bf16"}}), {});
+  const Json now = etc::test::identity_of(config_of(folder / "train.h5", {{"compute", "bf16"}}));
   CHECK(refusal(now, now).empty());
   const std::string ours = now.at("machine").at("bf16 products");
   Json stored = now;
@@ -189,16 +190,16 @@ TEST_CASE("a bf16 run does not move between processors with AMX and without", "[
   stored["machine"].erase("bf16 products");
   CHECK_THAT(refusal(stored, now), Catch::Contains("bf16 products: an older program started the run"));
   // fp32 is the same with and without AMX.
-  CHECK(!etc::run_identity(config_of(folder / "train.h5"), {}).at("machine").contains("bf16 products"));
+  CHECK(!etc::test::identity_of(config_of(folder / "train.h5")).at("machine").contains("bf16 products"));
 }
 
 TEST_CASE("where the data lie is no part of a run, and first weights are told apart by their place", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "a.h5", 0, 4);
   fs::copy_file(folder / "a.h5", folder / "b.h5");
-  CHECK(etc::run_identity(config_of(folder / "a.h5"), {}) == etc::run_identity(config_of(folder / "b.h5"), {}));
+  CHECK(etc::test::identity_of(config_of(folder / "a.h5")) == etc::test::identity_of(config_of(folder / "b.h5")));
   // An older run records the path of the first weights as given on its command line.
-  const Json now = etc::run_identity(config_of(folder / "a.h5", {{"init_from", "source/best"}}), {});
+  const Json now = etc::test::identity_of(config_of(folder / "a.h5", {{"init_from", "source/best"}}));
   CHECK(now["training"]["init_from"] == (fs::current_path() / "source/best").string());
   Json stored = now;
   stored["training"]["init_from"] = "source/best";

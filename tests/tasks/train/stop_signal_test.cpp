@@ -142,7 +142,9 @@ TEST_CASE("a run whose terminal closes is saved", "[tasks]") {
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 1);
   CHECK(saved_step(folder / "run") > 0);
-  CHECK(etc::read_file(folder / "run" / "log.txt").find("residual scores") != std::string::npos);
+  const std::string log = etc::read_file(folder / "run" / "log.txt");
+  CHECK(log.find("residual scores") != std::string::npos);
+  CHECK(log.find("info: train: SIGHUP: stopped at step ") != std::string::npos);
 }
 
 TEST_CASE("a run under nohup goes on when its terminal closes", "[tasks]") {

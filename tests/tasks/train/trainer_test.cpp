@@ -15,6 +15,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/worst.h"
+#include "tests/tasks/train/identity_of.h"
 #include "tests/tasks/train/run_losses.h"
 #include "tests/tasks/wikihop/examples.h"
 
@@ -246,7 +247,7 @@ TEST_CASE("a run goes on only as the run it was", "[tasks]") {
     CHECK(message_of(config, folder / "run").find("cannot be resumed: vocabulary") != std::string::npos);
   }
   SECTION("another instruction set is refused") {
-    const Json now = etc::run_identity(config, {});
+    const Json now = etc::test::identity_of(config);
     Json stored = now;
     stored["machine"]["instruction set"] = "another";
     CHECK_NOTHROW(etc::require_same_run(now, now, "run"));

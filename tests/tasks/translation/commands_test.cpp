@@ -20,6 +20,16 @@ TEST_CASE("generated pairs are learned from, prepared and scored by the program"
   good.insert(good.end(), {"--source", source, "--target", target});
   CHECK_THAT(scene.run(good), Catch::Contains("examples: 50"));
   CHECK_THAT(scene.run({"info", scene.path("train.h5")}), Catch::Contains("translation"));
+  test::write_file(scene.path("empty"), "");
+  const test::Result nothing = scene.try_run({"prepare", "--task", "translation", "--learn-vocab", "40", "--source",
+                                              scene.path("empty"), "--output", scene.path("n.bpe")});
+  CHECK(nothing.code == 1);
+  CHECK_THAT(nothing.err, Catch::Contains("no word in the texts"));
+  const std::string words = scene.path("s/vocab.words");
+  const test::Result other = scene.try_run({"prepare", "--task", "hotpotqa", "--split", "train", "--input", source,
+                                            "--vocab", words, "--output", scene.path("h.h5")});
+  CHECK(other.code == 1);
+  CHECK_THAT(other.err, Catch::Contains("got one of kind word, which task translation reads"));
   const auto refused = [&](Words words, const Words& more, const char* message) {
     words.insert(words.end(), more.begin(), more.end());
     const test::Result result = scene.try_run(words);

@@ -262,6 +262,20 @@ TEST_CASE("a SentencePiece model of any ids is learned with, and its search give
   CHECK(log2_p == Approx(searched_log2_p(scene, "scores.jsonl", "target")).epsilon(1e-4));
 }
 
+TEST_CASE("a model that could not translate, for its tables are larger than its vocabulary, is not trained",
+          "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  for (const Words& sizes :
+       {Words{"--vocab-size", "900"}, Words{"--share-embeddings", "false", "--target-vocab-size", "900"}}) {
+    const test::Result result = scene.try_run(training(scene, "run", test::joined({"--steps", "1"}, sizes)));
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, Contains("token tables: expected ") && Contains("got 900 (leave"));
+    CHECK(!std::filesystem::exists(scene.path("run")));
+  }
+}
+
 TEST_CASE("an evaluation reports the smoothed loss and the nll in bits per piece", "[translation][commands]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");
