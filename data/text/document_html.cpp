@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "data/text/document_blocks.h"
 #include "data/text/unicode.h"
@@ -94,14 +95,15 @@ class HtmlReader {
     kind_ = next;
   }
 
-  // Attributes may hold a '>' in quotes.
+  // Values of attributes may hold a '>' in quotes, which begin right after the '='; others are characters like any.
   void skip_tag(std::size_t at) {
-    char quote = 0;
+    char quote = 0, before = 0;  // the character before, blanks left out
     for (; at < document_.size(); ++at) {
       const char c = document_[at];
+      const char last = is_space(c) ? before : std::exchange(before, c);
       if (quote != 0) {
         if (c == quote) quote = 0;
-      } else if (c == '"' || c == '\'') {
+      } else if ((c == '"' || c == '\'') && last == '=') {
         quote = c;
       } else if (c == '>') {
         break;

@@ -95,6 +95,9 @@ TEST_CASE("HTML has the blocks of its tags, without scripts and comments", "[doc
         Texts{"H Page", "H Top", "P One bold – a&ltb &unknown; 3 < 4. Two", "L x", "L y", "L z", "T a b", "P tail"});
   CHECK(blocks_of("<p>open <script>never closed", DocumentForm::html) == Texts{"P open"});
   CHECK(blocks_of("<p attr='", DocumentForm::html).empty());
+  // A quote inside a value without quotes is part of it.
+  CHECK(blocks_of("<p title=it's>one</p><p title = 'a>b' id=\"c>d\">two</p>", DocumentForm::html) ==
+        Texts{"P one", "P two"});
 }
 
 TEST_CASE("places lead from a block's text back into the document", "[document]") {
