@@ -84,6 +84,16 @@ TEST_CASE("a small tensor's gradient is compared with its own size", "[goldens]"
   CHECK(worst_of(expected, {{"large", {10.0f, -3.003f}}, {"small", {1e-4f, 2e-5f}}}) > GradientDifference::kTolerance);
 }
 
+TEST_CASE("gradients of queries that have one key each are zero up to the values' rounding", "[goldens]") {
+  const auto worst = [](double query, float got) {
+    return worst_of({{"self/query/kernel", {query}}, {"self/value/kernel", {4.0}}},
+                    {{"self/query/kernel", {got}}, {"self/value/kernel", {4.0f}}});
+  };
+  CHECK(worst(0, 1e-6f) < GradientDifference::kTolerance);
+  CHECK(worst(0, 3e-5f) > GradientDifference::kTolerance);
+  CHECK(worst(1e-7, 2e-7f) > GradientDifference::kTolerance);
+}
+
 TEST_CASE("a bias whose gradient cancels may hold its terms' rounding and no more", "[goldens]") {
   const Expected expected = {{"key/kernel", {4.0}}, {"key/bias", {2e-8}}};
   CHECK(worst_of(expected, {{"key/kernel", {4.0f}}, {"key/bias", {-1e-6f}}}) < GradientDifference::kTolerance);

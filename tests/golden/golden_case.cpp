@@ -329,11 +329,19 @@ std::string last_parts(const std::string& name) {
   return at == std::string::npos || at == 0 ? name : name.substr(at + 1);
 }
 
-// The possible rounding error of a sum that cancels: see GradientDifference.
+// The kernel whose gradient tells the size of the terms of this gradient, a sum that may cancel: see GradientDifference.
+std::string kernel_of_terms(const std::string& name, bool zero) {
+  const std::string layer = name.substr(0, name.rfind('/'));  // "…/self/key"
+  for (const std::string projection : {"/query", "/key"}) {
+    if (zero && layer.ends_with(projection)) {
+      return layer.substr(0, layer.size() - projection.size()) + "/value/kernel";
+    }
+  }
+  return name.ends_with("/bias") ? layer + "/kernel" : "";
+}
+
 double rounding_floor(const std::string& name, const std::map<std::string, std::vector<double>>& expected) {
-  const std::string bias = "/bias";
-  if (!name.ends_with(bias)) return 0;
-  const auto kernel = expected.find(name.substr(0, name.size() - bias.size()) + "/kernel");
+  const auto kernel = expected.find(kernel_of_terms(name, largest_of(expected.at(name)) == 0));
   return kernel == expected.end() ? 0 : GradientDifference::kRoundings * 0x1p-24 * largest_of(kernel->second);
 }
 

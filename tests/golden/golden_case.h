@@ -127,7 +127,8 @@ using NamedNumbers = std::map<std::string, std::vector<float>>;
 // The gradient of a bias is a sum over tokens of the terms that its kernel's gradient multiplies with x, and may cancel to
 // zero (is_shared_key_bias). Its rounding error is then that of the terms, 2^-24 · sqrt(tokens) · |term| for each rounding
 // step. The kernel's gradient, the same sum with normalised x, is about sqrt(tokens) · |term|. Hence the absolute tolerance
-// kRoundings · 2^-24 · (largest of the kernel's gradient). All other tensors have no absolute tolerance.
+// kRoundings · 2^-24 · (largest of the kernel's gradient). Gradients of queries and keys are zero where every row has one
+// key; they may hold as much of the gradient of the values' kernel. All other tensors have no absolute tolerance.
 struct GradientDifference {
   struct OfTensor {
     double own = 0;        // worst difference relative to the tensor's largest number
