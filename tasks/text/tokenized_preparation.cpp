@@ -13,8 +13,7 @@ std::unique_ptr<data::Tokenizer> load_tokenizer(const std::filesystem::path& voc
   if (kind == "bpe" || kind == "word" || kind == "characters") {
     fail(vocab.string(),
          "expected a WordPiece, SentencePiece (*.model) or byte-level BPE (*.json) vocabulary, got one of kind {}, "
-         "which "
-         "task {} reads",
+         "which task {} reads",
          kind, kind == "characters" ? "lm" : "translation");
   }
   if (!wanted.empty() && wanted != tokenizer->kind()) {
