@@ -1,8 +1,8 @@
 // Speed of dense layers compared with one plain GEMM of oneDNN, and of row-wise operators compared with a copy.
 //
-//   bench_matmul [--rows 4096] [--repeat 7] [--threads 1,2] [--part linear|vocabulary|rows]
+//   bench_matmul [--rows 4096] [--repeat 7] [--threads 1,2] [--part linear|reduced|vocabulary|rows] [--only TEXT]
 //
-// All variants of a shape run in alternation, so that a slow moment of the machine affects all of them. The output is
+// --only measures the variants whose name contains TEXT. All variants of a shape run in alternation, so that a slow moment of the machine affects all of them. The output is
 // the median with the spread of the repeats, and the share of the library's median for that shape (GEMMs) or of a copy
 // (rows). Caches are not flushed between repeats, since the layers of a model also find their input in cache where it
 // fits.
@@ -38,6 +38,7 @@ struct Options {
   int repeat = 7;
   std::vector<int> threads = {1, 2};
   std::string part;  // empty: all
+  std::string only;
 
   bool wants(const char* name) const { return part.empty() || part == name; }
 };
@@ -48,7 +49,8 @@ Options parse(int argc, char** argv) {
                         {{"--rows", &options.rows},
                          {"--repeat", &options.repeat},
                          {"--threads", &options.threads},
-                         {"--part", &options.part}});
+                         {"--part", &options.part},
+                         {"--only", &options.only}});
   return options;
 }
 
@@ -67,11 +69,14 @@ struct Variant {
 };
 
 // Runs the variants in alternation and prints a line for each; the others are compared with the first.
-void measure(const std::vector<Variant>& variants, int repeat, const char* unit) {
+void measure(std::vector<Variant> variants, const Options& options, const char* unit) {
   using Clock = std::chrono::steady_clock;
+  variants.erase(std::remove_if(variants.begin(), variants.end(),
+                                [&](const Variant& v) { return v.name.find(options.only) == std::string::npos; }),
+                 variants.end());
   std::vector<std::vector<double>> rates(variants.size());
   for (const Variant& variant : variants) variant.run();  // warm-up
-  for (int turn = 0; turn < repeat; ++turn) {
+  for (int turn = 0; turn < options.repeat; ++turn) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
       const auto begin = Clock::now();
       variants[i].run();
@@ -146,7 +151,70 @@ void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
            {"linear, packing, bias + gelu, z kept", work, [&] { ops::linear(Device::cpu, training); }},
            {"gradient of x, packing", work, [&] { ops::linear_backward(Device::cpu, input_gradient); }},
            {"gradients of weight and bias", work, [&] { ops::linear_backward(Device::cpu, weight_gradient); }}},
-          options.repeat, "GFLOP/s");
+          options, "GFLOP/s");
+}
+
+// Rounded to bf16.
+std::vector<Bf16> rounded(const std::vector<float>& values) {
+  std::vector<Bf16> result(values.size());
+  std::transform(values.begin(), values.end(), result.begin(),
+                 [](float value) { return Bf16{bf16_from_float(value)}; });
+  return result;
+}
+
+// Products with bf16 and int8 operands, on the types that this processor has instructions for. Rows are bf16, as between
+// the layers of an encoder in bf16 or int8.
+void measure_reduced(const Options& options, std::int64_t in, std::int64_t out) {
+  const std::int64_t rows = options.rows;
+  const auto x = rounded(numbers(rows * in, 1)), dz = rounded(numbers(rows * out, 4));
+  const auto weight = numbers(in * out, 2), bias = numbers(out, 3);
+  std::vector<Bf16> y(static_cast<std::size_t>(rows * out)), z(y.size()), dx(x.size());
+  std::vector<float> dweight(weight.size()), dbias(bias.size());
+  ops::LinearForward plain{.rows = rows, .in = in, .out = out, .x_bf16 = x.data(), .x_stride = in};
+  plain.y_bf16 = y.data();
+  plain.y_stride = out;
+  const double work = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+  std::vector<ops::PackedWeights> kept;  // of the variants below
+  kept.reserve(2);
+  std::vector<Variant> variants;
+  for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
+    if (!cpu_offers(compute)) continue;
+    kept.push_back(ops::pack_weights(Device::cpu, {weight.data(), in, out}, compute));
+    ops::LinearForward packed = plain;
+    packed.packed = &kept.back();
+    ops::LinearForward gelu = packed;
+    gelu.bias = bias.data();
+    gelu.activation = ops::Activation::gelu;
+    const std::string name = compute_type_name(compute);
+    variants.push_back({name + ", packed weights", work, [=] { ops::linear(Device::cpu, packed); }});
+    variants.push_back({name + ", packed, bias + gelu", work, [=] { ops::linear(Device::cpu, gelu); }});
+  }
+  if (cpu_offers(ComputeType::bf16)) {
+    ops::LinearForward training = plain;
+    training.weight = weight.data();
+    training.compute = ComputeType::bf16;
+    training.bias = bias.data();
+    training.activation = ops::Activation::gelu;
+    training.pre_activation_bf16 = z.data();
+    ops::LinearBackward input_gradient{.rows = rows, .in = in, .out = out, .dz_bf16 = dz.data(), .dz_stride = out};
+    input_gradient.compute = ComputeType::bf16;
+    ops::LinearBackward weight_gradient = input_gradient;
+    input_gradient.weight = weight.data();
+    input_gradient.dx_bf16 = dx.data();
+    input_gradient.dx_stride = in;
+    weight_gradient.x_bf16 = x.data();
+    weight_gradient.x_stride = in;
+    weight_gradient.dweight = dweight.data();
+    weight_gradient.dbias = dbias.data();
+    variants.push_back({"bf16, packing, bias + gelu, z kept", work, [=] { ops::linear(Device::cpu, training); }});
+    variants.push_back(
+        {"bf16, gradient of x, packing", work, [=] { ops::linear_backward(Device::cpu, input_gradient); }});
+    variants.push_back(
+        {"bf16, gradients of weight and bias", work, [=] { ops::linear_backward(Device::cpu, weight_gradient); }});
+  }
+  std::printf("%lld x %lld -> %lld, bf16 and int8\n", static_cast<long long>(rows), static_cast<long long>(in),
+              static_cast<long long>(out));
+  measure(variants, options, "GFLOP/s");
 }
 
 // Bytes count the minimum traffic: every operand is read once, every result written once.
@@ -175,7 +243,7 @@ void measure_vocabulary(const Options& options, std::int64_t width, std::int64_t
   measure({{"library, one call, weights reordered", work, [&] { library.run(x.data(), logits.data()); }},
            {"loss", work, [&] { vocabulary_loss(x, layer, labels); }},
            {"loss and gradients", 3 * work, [&] { vocabulary_loss_with_gradients(x, layer, labels, 1); }}},
-          options.repeat, "GFLOP/s");
+          options, "GFLOP/s");
 }
 
 void measure_rows(const Options& options, std::int64_t cols) {
@@ -231,7 +299,7 @@ void measure_rows(const Options& options, std::int64_t cols) {
         [&] {
           ops::activation_backward(Device::cpu, ops::Activation::gelu, x.data(), dy.data(), dx.data(), rows * cols);
         }}},
-      options.repeat, "GB/s   ");
+      options, "GB/s   ");
 }
 
 void run(int argc, char** argv) {
@@ -245,6 +313,11 @@ void run(int argc, char** argv) {
       measure_linear(options, 768, 768);
       measure_linear(options, 768, 3072);
       measure_linear(options, 3072, 768);
+    }
+    if (options.wants("reduced")) {
+      measure_reduced(options, 768, 768);
+      measure_reduced(options, 768, 3072);
+      measure_reduced(options, 3072, 768);
     }
     if (options.wants("vocabulary")) {
       for (const std::int64_t width : {128, 512, 768, 1024}) measure_vocabulary(options, width, 30522);

@@ -27,8 +27,6 @@ namespace {
 constexpr std::int64_t kBlockBytes = 1 << 20;
 // The rows of a product are a multiple of this (reduced_product.h).
 constexpr std::int64_t kRowStep = 16;
-// Approximate number of blocks of rows per thread if there are several threads, for load balance.
-constexpr std::int64_t kTasksPerThread = 4;
 
 // Rounds up to whole cache lines: panels, scales and sums each begin at one.
 std::int64_t aligned(std::int64_t bytes) {
@@ -187,12 +185,15 @@ std::int64_t grouped_columns(ComputeType compute, std::int64_t k, std::int64_t n
   return std::min(n, panel_group(k, n, operand_bytes(compute)) * kPanelCols);
 }
 
-// The number of rows per task affects only the time, not the bits. Every task reads all of W.
+// The number of rows per task affects only the time, not the bits. Every task reads all of W, so tasks are as long as the
+// cache allows; but the thread with the most tiles shall have few more than the others.
 std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
   const std::int64_t fitting = std::max<std::int64_t>(1, kBlockBytes / (kTileRows * layout.whole.row_bytes()));
-  const std::int64_t tasks = thread_count() == 1 ? 1 : kTasksPerThread * thread_count();
-  const std::int64_t fair = ceil_div(ceil_div(rows, kTileRows), tasks);
-  return std::min(fitting, fair) * kTileRows;
+  const std::int64_t tiles = ceil_div(rows, kTileRows), threads = thread_count();
+  const auto longest = [&](std::int64_t of_task) { return ceil_div(ceil_div(tiles, of_task), threads) * of_task; };
+  std::int64_t best = std::min(fitting, tiles);
+  while (threads > 1 && best > 1 && longest(best) > longest(1) * 17 / 16) --best;
+  return best * kTileRows;
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "etc_core/base/parallel.h"
-#include "etc_core/base/sums.h"
 #include "etc_core/base/vector_dispatch.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
+#include "etc_core/ops/cpu/squares.h"
 #include "etc_core/ops/update.h"
 #include "hwy/highway.h"
 
@@ -102,15 +102,15 @@ UpdateNorms block_norms(const UpdateBlock& block, float epsilon) {
   for (std::int64_t first = 0; first < block.count; first += kPart) {
     const std::int64_t count = std::min(kPart, block.count - first);
     ETC_DISPATCH(block_updates)(block, epsilon, first, count, update);
-    sums.weights += etc::sum_of_squares(block.w + first, count);
-    sums.update += etc::sum_of_squares(update, count);
+    sums.weights += sum_of_squares(block.w + first, count);
+    sums.update += sum_of_squares(update, count);
   }
   return sums;
 }
 
 void gradient_squares(UpdateBlocks blocks, double* sums) {
-  for_each_block(
-      blocks, [&](const UpdateBlock& block, std::size_t at) { sums[at] = etc::sum_of_squares(block.g, block.count); });
+  for_each_block(blocks,
+                 [&](const UpdateBlock& block, std::size_t at) { sums[at] = sum_of_squares(block.g, block.count); });
 }
 
 void update_moments(const UpdateConstants& constants, UpdateBlocks blocks, UpdateNorms* norms) {

@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/sums.h"
+#include "etc_core/ops/cpu/squares.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/optim/schedule.h"
 #include "tests/golden/golden_group.h"
@@ -280,12 +281,18 @@ TEST_CASE("impossible arguments of an optimiser are errors", "[optim]") {
                       "optimizer: layer/kernel must match its moments: 4 numbers, moments [3]");
 }
 
-TEST_CASE("sums of squares are right for every length and sums pair neighbours", "[optim]") {
-  for (std::size_t n = 0; n < 40; ++n) {
+TEST_CASE("sums of squares have the same bits in vectors of any width, and sums pair neighbours", "[optim]") {
+  for (const std::size_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 40, 100003}) {
     const Floats values = random_floats(n, static_cast<unsigned>(n));
-    double expected = 0;
-    for (float value : values) expected += static_cast<double>(value) * static_cast<double>(value);
-    REQUIRE(sum_of_squares(values.data(), static_cast<std::int64_t>(n)) == Approx(expected).epsilon(1e-14));
+    double expected[ops::cpu::kSquareSums] = {}, plain = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double value = values[i];
+      expected[i % ops::cpu::kSquareSums] += value * value;
+      plain += value * value;
+    }
+    const double sum = ops::cpu::sum_of_squares(values.data(), static_cast<std::int64_t>(n));
+    REQUIRE(sum == pairwise_sum(expected));
+    REQUIRE(sum == Approx(plain).epsilon(1e-12));
   }
   const std::vector<double> sixths{1e100, 1, -1e100, 0, 3, 4};
   REQUIRE(pairwise_sum(sixths) == 7);  // ((1e100+1) + (-1e100+0)) + (3+4): the 1 is lost in its pair
