@@ -2,10 +2,11 @@
 //
 //   bench_matmul [--rows 4096] [--repeat 7] [--threads 1,2] [--part linear|reduced|vocabulary|rows] [--only TEXT]
 //
-// --only measures the variants whose name contains TEXT. All variants of a shape run in alternation, so that a slow moment of the machine affects all of them. The output is
-// the median with the spread of the repeats, and the share of the library's median for that shape (GEMMs) or of a copy
-// (rows). Caches are not flushed between repeats, since the layers of a model also find their input in cache where it
-// fits.
+// All variants of a shape run in alternation, so that a slow moment of the machine affects all of them. The output is
+// the median with the spread of the repeats, and the share of the library's median for that shape (GEMMs), of the first
+// variant's (reduced: products in bf16 and int8) or of a copy (rows). --only measures the variants whose name contains
+// TEXT; shares are then of the first of them. Caches are not flushed between repeats, since the layers of a model also
+// find their input in cache where it fits.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
