@@ -19,20 +19,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 void add_squares(const float* values, std::int64_t count, double* sums) {
   const hn::CappedTag<double, kSquareSums> d;
   const hn::Rebind<float, decltype(d)> narrow;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t first = 0; first < kSquareSums; first += 2 * lanes) {
-    const bool second = first + lanes < kSquareSums;
-    auto sum = hn::LoadU(d, sums + first), more = hn::LoadU(d, sums + (second ? first + lanes : first));
-    for (std::int64_t i = first; i < count; i += kSquareSums) {
-      const auto value = hn::PromoteTo(d, hn::LoadU(narrow, values + i));
-      sum = hn::MulAdd(value, value, sum);
-      if (!second) continue;
-      const auto next = hn::PromoteTo(d, hn::LoadU(narrow, values + i + lanes));
-      more = hn::MulAdd(next, next, more);
+  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(d));
+  constexpr std::int64_t kVectors = kSquareSums / kLanes;
+  hn::Vec<decltype(d)> sum[kVectors];
+  for (std::int64_t v = 0; v < kVectors; ++v) sum[v] = hn::LoadU(d, sums + v * kLanes);
+  for (std::int64_t i = 0; i < count; i += kSquareSums) {
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      const auto value = hn::PromoteTo(d, hn::LoadU(narrow, values + i + v * kLanes));
+      sum[v] = hn::MulAdd(value, value, sum[v]);
     }
-    hn::StoreU(sum, d, sums + first);
-    if (second) hn::StoreU(more, d, sums + first + lanes);
   }
+  for (std::int64_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + v * kLanes);
 }
 
 }  // namespace HWY_NAMESPACE
