@@ -28,6 +28,22 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindToUnsigned<D>> bf16
   return hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded));
 }
 
+// x = parts[0] + parts[1] + parts[2] with a bf16 number in the high half of each lane and 0 in the low half. Exact for
+// 2^-109 <= |x| < 3.39e38: each of the first two is the rest of x rounded to 8 significant bits (to nearest, halves away
+// from 0), which leaves at most 8 bits for the last; |parts[1]| <= 2^-8 |x|, |parts[2]| <= 2^-17 |x|. If x is NaN or
+// infinite, at least one part is.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE void split_in_bf16(D d, V x, hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindToUnsigned<D>> (&parts)[3]) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToUnsigned<D> du;
+  const auto high = hn::Set(du, 0xFFFF0000u), half = hn::Set(du, 0x8000u);
+  for (int i = 0; i < 2; ++i) {
+    parts[i] = hn::And(hn::Add(hn::BitCast(du, x), half), high);
+    x = hn::Sub(x, hn::BitCast(d, parts[i]));
+  }
+  parts[2] = hn::And(hn::BitCast(du, x), high);
+}
+
 // Loads bf16 numbers as a float vector with D's lanes, exactly; narrow_bf16() converts back, with rounding.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_bf16(D d, const Bf16* from) {

@@ -12,6 +12,7 @@
 #include "etc_core/ops/cpu/panel_kernel.h"
 #include "etc_core/ops/cpu/panel_product.h"
 #include "etc_core/ops/cpu/panels.h"
+#include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/cpu/weight_gradient.h"
 #include "etc_core/ops/linear.h"
@@ -19,6 +20,11 @@
 namespace etc::ops::cpu {
 
 namespace {
+
+// Whether a product of this type runs on panels of fp32 numbers; otherwise linear_reduced.h.
+bool on_panels(ComputeType compute) {
+  return compute == ComputeType::fp32 && !fp32_in_parts();
+}
 
 // Floats of one packed group of panels: whole panels, but no more columns than W has.
 std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
@@ -35,7 +41,7 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
     const std::int64_t count = std::min(group, panels - first);
     parallel_for(count, [&](std::int64_t i) {
       const std::int64_t first_col = (first + i) * kPanelCols;
-      panel_kernel().pack({weight, layout, p.k, p.n, first_col, panel_width(p.n, first + i)},
+      panel_kernel().pack({weight, layout, p.k, row_stride(layout, p.k, p.n), first_col, panel_width(p.n, first + i)},
                           packed + i * kPanelCols * p.k);
     });
     multiply_panels(p, first, count, packed);
@@ -44,7 +50,7 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
 
 // The product with unpacked weights, as in training, where W changes with every step.
 void multiply_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
-  if (compute == ComputeType::fp32) {
+  if (on_panels(compute)) {
     product_packing(p, weight, layout);
   } else {
     multiply_reduced_packing(p, compute, weight, layout);
@@ -65,13 +71,13 @@ void bias_gradient(std::int64_t rows, std::int64_t cols, const Numbers& dz, std:
 
 // Bytes of a packed matrix of that size and number type.
 std::int64_t packed_bytes(const PackedWeights& packed) {
-  if (packed.compute != ComputeType::fp32) return reduced_bytes(packed.compute, packed.in, packed.out);
+  if (!on_panels(packed.compute)) return reduced_bytes(packed.compute, packed.in, packed.out);
   return packed.in * packed.out * static_cast<std::int64_t>(sizeof(float));
 }
 
 void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
   packed.bytes = Bytes(packed_bytes(packed), purpose);
-  if (packed.compute != ComputeType::fp32) {
+  if (!on_panels(packed.compute)) {
     return pack_reduced(
         packed.compute,
         {.weight = weight, .layout = layout, .k = packed.in, .n = packed.out, .first = 0, .count = packed.out},
@@ -79,14 +85,15 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
   }
   auto* panels = static_cast<float*>(packed.bytes.data());  // [panels][in, 192], the last one narrower
   parallel_for(ceil_div(packed.out, kPanelCols), [&](std::int64_t panel) {
-    panel_kernel().pack({weight, layout, packed.in, packed.out, panel * kPanelCols, panel_width(packed.out, panel)},
+    panel_kernel().pack({weight, layout, packed.in, row_stride(layout, packed.in, packed.out), panel * kPanelCols,
+                         panel_width(packed.out, panel)},
                         panels + panel * kPanelCols * packed.in);
   });
 }
 
 // Bytes of scratch that a product of [rows, k] with unpacked [k, n] takes on the calling thread to pack its weights.
 std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
-  if (compute != ComputeType::fp32) return reduced_packing_scratch(compute, rows, k, n);
+  if (!on_panels(compute)) return reduced_packing_scratch(compute, rows, k, n);
   return packing_floats(k, n) * static_cast<std::int64_t>(sizeof(float));
 }
 
@@ -106,7 +113,7 @@ void linear(const LinearForward& a) {
   // The bits do not depend on the branch: packed or not, the tiles and their sums are the same.
   if (a.packed == nullptr) {
     multiply_packing(product, a.compute, a.weight, a.layout);
-  } else if (a.packed->compute == ComputeType::fp32) {
+  } else if (on_panels(a.packed->compute)) {
     multiply_panels(product, 0, ceil_div(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
   } else {
     multiply_reduced(product, a.packed->compute, static_cast<const std::byte*>(a.packed->bytes.data()));
@@ -134,7 +141,9 @@ void linear_backward(const LinearBackward& a) {
                      a.layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out);
   }
   // forward: z = x·W + b; so dW = xᵀ·dz, or its transpose dzᵀ·x, and db = column sums of dz.
-  const auto gradient = a.compute == ComputeType::fp32 ? weight_gradient_fp32 : weight_gradient_bf16;
+  const auto gradient = [&](const WeightGradient& g) {
+    on_panels(a.compute) ? weight_gradient_fp32(g) : weight_gradient_reduced(a.compute, g);
+  };
   if (a.dweight != nullptr && a.layout == WeightLayout::in_out) {
     gradient({a.rows, a.in, a.out, x, a.x_stride, dz, a.dz_stride, a.dweight, nullptr, a.dbias});
   } else if (a.dweight != nullptr) {
@@ -152,9 +161,13 @@ std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
   return 2 * k * (rows + n);
 }
 
-// Packed weights were charged when they were packed; only products that pack their weights take scratch.
+// Packed weights were charged when they were packed.
 void count_linear(const LinearForward& a) {
-  if (a.packed != nullptr) return;
+  if (a.packed != nullptr) {
+    const ComputeType compute = a.packed->compute;
+    if (cpu_offers(compute) && !on_panels(compute)) count_scratch(reduced_scratch(compute, a.rows, a.in, a.out));
+    return;
+  }
   count_scratch(cpu_offers(a.compute) ? packing_scratch(a.compute, a.rows, a.in, a.out)
                                       : rounded_bytes(a.x_bf16 != nullptr ? 0 : a.rows, a.in, a.out));
 }
@@ -171,8 +184,9 @@ void count_linear_backward(const LinearBackward& a) {
   if (wants_dx) count_scratch(packing_scratch(a.compute, a.rows, a.out, a.in));
   if (a.dweight == nullptr) return;
   const bool in_out = a.layout == WeightLayout::in_out;
-  const auto scratch = a.compute == ComputeType::fp32 ? weight_gradient_fp32_scratch : weight_gradient_bf16_scratch;
-  count_scratch(scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));
+  const std::int64_t p = in_out ? a.in : a.out, q = in_out ? a.out : a.in;
+  count_scratch(on_panels(a.compute) ? weight_gradient_fp32_scratch(a.rows, p, q)
+                                     : weight_gradient_reduced_scratch(a.compute, a.rows, p, q));
 }
 
 void count_packed(const float*, WeightLayout, Purpose purpose, PackedWeights& packed) {

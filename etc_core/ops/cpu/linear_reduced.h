@@ -1,4 +1,5 @@
-// Dense layers whose operands are bf16 or int8: the counterpart of the fp32 tiles in panel_product.cpp.
+// Dense layers whose operands are bf16, int8, or fp32 in bf16 parts (reduced_product.h): the counterpart of the fp32 tiles
+// in panel_product.cpp.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace etc::ops::cpu {
 
-// Size of W [k, n] packed in bf16 or int8.
+// Size of packed W [k, n].
 std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n);
 
 // Columns [first, first + count) of W [k, n], which is stored [n, k] with layout out_in.
@@ -25,11 +26,14 @@ void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* pac
 
 void multiply_reduced(const DenseProduct& product, ComputeType compute, const std::byte* packed);
 
+// Bytes of scratch that multiply_reduced takes on the calling thread for `rows` rows.
+std::int64_t reduced_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n);
+
 // Packs W a group of panels at a time into scratch and multiplies.
 void multiply_reduced_packing(const DenseProduct& product, ComputeType compute, const float* weight,
                               WeightLayout layout);
 
-// Bytes of scratch that multiply_reduced_packing takes on the calling thread for `rows` rows.
+// The same for multiply_reduced_packing.
 std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n);
 
 }  // namespace etc::ops::cpu

@@ -1,9 +1,10 @@
-// Dense layers in bf16 or int8: rows of x are rounded in every call (bf16 rows are copied), weights when they are
-// packed.
+// Dense layers whose operands are bf16, int8, or fp32 in bf16 parts: rows of x are rounded (split) in every call, bf16 rows
+// are copied; weights when they are packed.
 //
 // Tiles of 64 rows (fewer at the end) by panels of 192 columns, as in fp32. A task takes a block of rows, rounds them
 // once, and iterates over the panels: a panel of weights stays in the second-level cache while the tiles of the block
-// use it.
+// use it. fp32 products are summed in the steps of panels.h, since rows of 3072 numbers in three parts fill that cache;
+// the sums of a block of rows then stay in scratch until the last step.
 #include "etc_core/ops/cpu/linear_reduced.h"
 
 #include <algorithm>
@@ -33,30 +34,44 @@ std::int64_t aligned(std::int64_t bytes) {
   return round_up(bytes, 64);
 }
 
+// Bytes of a number as an operand: fp32 in three parts.
 std::int64_t operand_bytes(ComputeType compute) {
+  if (compute == ComputeType::fp32) return 6;
   return compute == ComputeType::int8 ? 1 : 2;
 }
 
-// Layout of packed W [in, out]: all panels, then for int8 the scale and the sum of every column.
+// Layout of packed W [in, out]: step by step, all panels; then for int8 the scale and the sum of every column.
 struct Layout {
-  std::int64_t in, out, panels;
+  std::int64_t in, out, panels, depth, steps;  // depth: of a step, the last one may be shorter
   ComputeType compute;
   bool int8;
-  ReducedProduct whole, last;  // of a panel of kPanelCols columns; of the last one, which may be narrower
+  // Of a panel of kPanelCols columns and of the last one, which may be narrower; in a step, and in the last step.
+  ReducedProduct whole, last, whole_end, last_end;
 
   Layout(ComputeType type, std::int64_t k, std::int64_t n)
       : in(k),
         out(n),
         panels(ceil_div(n, kPanelCols)),
+        depth(type == ComputeType::fp32 ? std::min(k, step_depth(k)) : k),
+        steps(ceil_div(k, depth)),
         compute(type),
         int8(type == ComputeType::int8),
-        whole(type, std::min(kPanelCols, n), k),
-        last(type, n - (panels - 1) * kPanelCols, k) {}
+        whole(type, std::min(kPanelCols, n), depth),
+        last(type, width(panels - 1), depth),
+        whole_end(type, std::min(kPanelCols, n), step_rows(steps - 1)),
+        last_end(type, width(panels - 1), step_rows(steps - 1)) {}
 
-  const ReducedProduct& product(std::int64_t panel) const { return panel + 1 < panels ? whole : last; }
+  const ReducedProduct& product(std::int64_t step, std::int64_t panel) const {
+    if (step + 1 < steps) return panel + 1 < panels ? whole : last;
+    return panel + 1 < panels ? whole_end : last_end;
+  }
   std::int64_t width(std::int64_t panel) const { return panel_width(out, panel); }
-  std::int64_t panel_at(std::int64_t panel) const { return panel * aligned(whole.packed_bytes()); }
-  std::int64_t scales_at() const { return panel_at(panels - 1) + aligned(last.packed_bytes()); }
+  std::int64_t step_rows(std::int64_t step) const { return std::min(depth, in - step * depth); }
+  std::int64_t panel_at(std::int64_t step, std::int64_t panel) const {
+    const std::int64_t step_bytes = (panels - 1) * aligned(whole.packed_bytes()) + aligned(last.packed_bytes());
+    return step * step_bytes + panel * aligned(product(step, 0).packed_bytes());
+  }
+  std::int64_t scales_at() const { return panel_at(steps - 1, panels - 1) + aligned(last_end.packed_bytes()); }
   std::int64_t sums_at() const { return scales_at() + aligned(out * 4); }
   std::int64_t bytes() const { return int8 ? sums_at() + aligned(out * 4) : scales_at(); }
   std::int64_t scratch_bytes() const { return std::max(whole.scratch_bytes(kTileRows), last.scratch_bytes(kTileRows)); }
@@ -82,31 +97,52 @@ void quantize_columns(const float* w, std::int64_t in, std::int64_t width, std::
   }
 }
 
-// One block of rows, rounded.
-struct RoundedRows {
-  std::int64_t row_bytes;
-  std::byte* operands;  // [rows rounded up to whole tiles, in]
-  float* scales;        // [rows], int8 only
+// One block of rows, rounded a step at a time.
+class RoundedRows {
+ public:
+  // Rows [first, first + rows) of p.x; operands, scales: TaskMemory.
+  RoundedRows(const DenseProduct& p, const Layout& layout, std::int64_t first, std::int64_t rows, std::byte* operands,
+              float* scales)
+      : p_(p),
+        layout_(layout),
+        first_(first),
+        rows_(rows),
+        padded_(round_up(rows, kTileRows)),
+        operands_(operands),
+        scales_(scales) {}
 
-  RoundedRows(const DenseProduct& p, const Layout& layout, std::int64_t first, std::int64_t rows, Scratch& scratch)
-      : row_bytes(layout.whole.row_bytes()) {
-    const std::int64_t padded = round_up(rows, kTileRows);
-    operands = scratch.take<std::byte>(padded * row_bytes);
-    scales = scratch.take<float>(padded);
-    const std::int64_t numbers = p.k * operand_bytes(layout.compute);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const Numbers x = p.x + (first + i) * p.x_stride;
-      std::byte* to = operands + i * row_bytes;
-      std::memset(to + numbers, 0, static_cast<std::size_t>(row_bytes - numbers));
-      if (layout.int8) {
-        scales[i] = quantize_row(x, p.k, reinterpret_cast<std::uint8_t*>(to));
+  void round(std::int64_t step) {
+    const ReducedProduct& product = layout_.product(step, 0);
+    row_bytes_ = product.row_bytes();
+    const std::int64_t numbers = layout_.step_rows(step);
+    for (std::int64_t i = 0; i < rows_; ++i) {
+      const Numbers x = p_.x + ((first_ + i) * p_.x_stride + step * layout_.depth);
+      std::byte* const to = operands_ + i * row_bytes_;
+      if (layout_.compute == ComputeType::fp32) {
+        split_in_bf16(x.fp32, numbers, product.part_bytes() / 2, reinterpret_cast<Bf16*>(to));
+        continue;
+      }
+      const std::int64_t bytes = numbers * operand_bytes(layout_.compute);
+      std::memset(to + bytes, 0, static_cast<std::size_t>(row_bytes_ - bytes));
+      if (layout_.int8) {
+        scales_[i] = quantize_row(x, numbers, reinterpret_cast<std::uint8_t*>(to));
       } else {
-        round_to_bf16(x, p.k, reinterpret_cast<Bf16*>(to));
+        round_to_bf16(x, numbers, reinterpret_cast<Bf16*>(to));
       }
     }
     // Padding rows: any values would do, but the old content of the scratch may contain NaN, which costs time.
-    std::memset(operands + rows * row_bytes, 0, static_cast<std::size_t>((padded - rows) * row_bytes));
+    std::memset(operands_ + rows_ * row_bytes_, 0, static_cast<std::size_t>((padded_ - rows_) * row_bytes_));
   }
+
+  const std::byte* row(std::int64_t i) const { return operands_ + i * row_bytes_; }
+  const float* scales(std::int64_t row) const { return scales_ + row; }
+
+ private:
+  const DenseProduct& p_;
+  const Layout& layout_;
+  std::int64_t first_, rows_, padded_, row_bytes_ = 0;
+  std::byte* operands_;  // [rows rounded up to whole tiles, a step of in]
+  float* scales_;        // [rows], int8 only
 };
 
 // Data shared by the tiles of a block of rows. packed: W in its Layout; scratch: for a product's run.
@@ -116,8 +152,19 @@ struct TileContext {
   const std::byte* packed;
   const RoundedRows& x;
   std::int64_t first_row;  // of the block
-  float* sums;             // [64, group_cols] of a tile; int32 for int8
+  float* sums;             // of a tile [64, group_cols], int32 for int8; with several steps [tiles][64, out]
   std::byte* scratch;
+};
+
+// Where the parts of a task's working memory begin, for at most `rows` rows, a multiple of the tile's.
+struct TaskMemory {
+  std::int64_t scales, sums, run, bytes;  // the rounded rows come first
+
+  TaskMemory(const Layout& layout, std::int64_t rows)
+      : scales(aligned(rows * layout.whole.row_bytes())),
+        sums(scales + aligned(rows * 4)),
+        run(sums + aligned(4 * (layout.steps == 1 ? kTileRows * kPanelCols : rows * layout.out))),
+        bytes(run + aligned(layout.scratch_bytes())) {}
 };
 
 // The scales of rows from `row` of the block on and of columns from `column` on.
@@ -125,27 +172,37 @@ ByteScales scales_of(const TileContext& c, std::int64_t row, std::int64_t column
   if (!c.layout.int8) return {};
   const auto* columns = reinterpret_cast<const float*>(c.packed + c.layout.scales_at());
   const auto* sums = reinterpret_cast<const std::int32_t*>(c.packed + c.layout.sums_at());
-  return {c.x.scales + row, columns + column, sums + column};
+  return {c.x.scales(row), columns + column, sums + column};
 }
 
-// Rows [row, row + rows) of the block by one panel, a group of columns at a time: the sums of a group are still in the
-// first-level cache when they are finished, and its stores drain while the next group is summed.
-void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, std::int64_t rows) {
-  const ReducedProduct& product = c.layout.product(panel);
+// Rows [row, row + rows) of the block by one step of one panel, a group of columns at a time: the sums of a group are still
+// in the first-level cache when they are finished, and its stores drain while the next group is summed.
+void multiply_tile(const TileContext& c, std::int64_t step, std::int64_t panel, std::int64_t row, std::int64_t rows) {
+  const ReducedProduct& product = c.layout.product(step, panel);
   const std::int64_t width = c.layout.width(panel), height = round_up(rows, kRowStep);
-  const std::byte* weights = c.packed + c.layout.panel_at(panel);  // packed [k, width]
+  const std::byte* weights = c.packed + c.layout.panel_at(step, panel);  // packed [depth, width]
   const DenseProduct& p = c.p;
   for (std::int64_t col = 0; col < width; col += product.group_cols()) {
     const std::int64_t cols = std::min(product.group_cols(), width - col), column = panel * kPanelCols + col;
     const std::int64_t y_row = c.first_row + row;
     const MutableNumbers y = p.y + (y_row * p.y_stride + column);
+    float* const sums = c.layout.steps == 1 ? c.sums : c.sums + row * c.layout.out + kTileRows * column;  // [64, cols]
+    ReducedRun run;
+    run.rows = height;
+    run.x = c.x.row(row);
+    run.packed = weights;
+    run.first_col = col;
+    run.scratch = c.scratch;
+    run.y = sums;
+    run.add = step > 0;
     // Rows beyond the last are only prefetched.
-    const NextRows next{y.address(), p.y_stride * y.number_bytes(), y.number_bytes()};
-    product.run({height, c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums, next});
+    run.next = {y.address(), p.y_stride * y.number_bytes(), y.number_bytes()};
+    product.run(run);
+    if (step + 1 < c.layout.steps) continue;
     TileEpilogue end;
     end.rows = rows;
     end.cols = cols;
-    end.product = c.sums;
+    end.product = sums;
     end.product_stride = cols;
     end.bytes = scales_of(c, row, column);
     end.add = p.add;
@@ -161,21 +218,22 @@ void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, s
 
 // One task: rows [first, first + rows) of x by all of W. x is rounded once for all panels, and each panel stays in
 // cache for all tiles of the block.
-void block_of_rows(const DenseProduct& p, const Layout& layout, const std::byte* packed, std::int64_t first,
-                   std::int64_t rows) {
-  Scratch scratch;
-  const RoundedRows x(p, layout, first, rows, scratch);
-  const TileContext context{p,
-                            layout,
-                            packed,
-                            x,
-                            first,
-                            scratch.take<float>(kTileRows * kPanelCols),
-                            scratch.take<std::byte>(layout.scratch_bytes())};
+struct RowBlock {
+  std::int64_t first, rows;
+};
+void block_of_rows(const DenseProduct& p, const Layout& layout, const std::byte* packed, const RowBlock& block,
+                   const TaskMemory& parts, std::byte* memory) {
+  const auto [first, rows] = block;
+  RoundedRows x(p, layout, first, rows, memory, reinterpret_cast<float*>(memory + parts.scales));
+  const TileContext context{
+      p, layout, packed, x, first, reinterpret_cast<float*>(memory + parts.sums), memory + parts.run};
   const ReducedUse use(layout.whole);
-  for (std::int64_t panel = 0; panel < layout.panels; ++panel) {
-    for (std::int64_t row = 0; row < rows; row += kTileRows) {
-      multiply_tile(context, panel, row, std::min(kTileRows, rows - row));
+  for (std::int64_t step = 0; step < layout.steps; ++step) {
+    x.round(step);
+    for (std::int64_t panel = 0; panel < layout.panels; ++panel) {
+      for (std::int64_t row = 0; row < rows; row += kTileRows) {
+        multiply_tile(context, step, panel, row, std::min(kTileRows, rows - row));
+      }
     }
   }
 }
@@ -205,10 +263,13 @@ std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n) 
 void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* packed) {
   const std::int64_t k = from.k;
   const Layout to(compute, k, from.count);
-  parallel_for(to.panels, [&](std::int64_t panel) {
+  parallel_for(to.steps * to.panels, [&](std::int64_t task) {
+    const std::int64_t step = task / to.panels, panel = task % to.panels;
     const std::int64_t column = panel * kPanelCols, width = to.width(panel);
-    const PanelBlock block{from.weight, from.layout, k, from.n, from.first + column, width};
-    if (!to.int8) return to.product(panel).round_and_pack(block, packed + to.panel_at(panel));
+    const PanelBlock whole{from.weight, from.layout, k, row_stride(from.layout, k, from.n), from.first + column, width};
+    const PanelBlock block = rows_of(whole, step * to.depth, to.step_rows(step));
+    std::byte* const place = packed + to.panel_at(step, panel);
+    if (!to.int8) return to.product(step, panel).round_and_pack(block, place);
     Scratch scratch;
     auto* operands = scratch.take<std::int8_t>(k * width);  // [k, width]
     // All of k at once, because a column's scale is known only after its last number.
@@ -216,16 +277,21 @@ void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* pac
     copy_panel(block, columns);
     quantize_columns(columns, k, width, operands, reinterpret_cast<float*>(packed + to.scales_at()) + column,
                      reinterpret_cast<std::int32_t*>(packed + to.sums_at()) + column);
-    to.product(panel).pack(operands, packed + to.panel_at(panel));
+    to.product(step, panel).pack(operands, place);
   });
 }
 
 void multiply_reduced(const DenseProduct& p, ComputeType compute, const std::byte* packed) {
   const Layout layout(compute, p.k, p.n);
   const std::int64_t block = rows_of_task(p.rows, layout);
-  parallel_for(ceil_div(p.rows, block), [&](std::int64_t task) {
+  const TaskMemory parts(layout, block);
+  // The memory of all threads is on the calling thread's stack: which threads get tasks differs from call to call, but the
+  // memory that is charged must not.
+  Scratch scratch;
+  auto* const memory = scratch.take<std::byte>(thread_count() * parts.bytes);
+  parallel_for(ceil_div(p.rows, block), [&](std::int64_t task, int thread) {
     const std::int64_t first = task * block;
-    block_of_rows(p, layout, packed, first, std::min(block, p.rows - first));
+    block_of_rows(p, layout, packed, {first, std::min(block, p.rows - first)}, parts, memory + thread * parts.bytes);
   });
 }
 
@@ -246,13 +312,16 @@ void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const 
   }
 }
 
+std::int64_t reduced_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
+  const Layout layout(compute, k, n);
+  return thread_count() * TaskMemory(layout, rows_of_task(rows, layout)).bytes;
+}
+
 std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
   const std::int64_t group = grouped_columns(compute, k, n);
-  const Layout layout(compute, k, group);
-  // Columns as floats and as bytes; bf16 is rounded without a copy.
-  const std::int64_t while_packing = layout.int8 ? k * std::min(group, kPanelCols) * 5 : 0;
-  const std::int64_t block = std::min(rows_of_task(rows, layout), round_up(rows, kTileRows));
-  return layout.bytes() + std::max(while_packing, block * layout.whole.row_bytes());
+  // Columns as floats and as bytes; others are rounded or split without a copy.
+  const std::int64_t while_packing = compute == ComputeType::int8 ? k * std::min(group, kPanelCols) * 5 : 0;
+  return reduced_bytes(compute, k, group) + std::max(while_packing, reduced_scratch(compute, rows, k, group));
 }
 
 }  // namespace etc::ops::cpu

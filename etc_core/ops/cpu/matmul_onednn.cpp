@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/not_copied.h"
 #include "etc_core/ops/cpu/panel_kernel.h"
+#include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/tile_product.h"
 #include "etc_core/ops/library_versions.h"
 
@@ -64,23 +64,12 @@ void tile_product(const TileProduct& p) {
 
 namespace etc::ops {
 
-namespace {
-
-// The instruction set that the library uses, after its own limits: an AMX processor that is limited to AVX-512 gives the
-// same bits as an AVX-512 processor.
-std::string instructions_taken() {
-  const bool without_amx = cpu_has_amx(ComputeType::bf16) && !cpu::library_takes(dnnl::cpu_isa::avx512_core_amx);
-  return without_amx ? " AVX-512 without AMX" : " AVX-512";
-}
-
-}  // namespace
-
 // Recorded in every run and compared when it is resumed: version, instruction set, and settings that affect bits.
 std::string product_library() {
+  if (cpu::fp32_in_parts()) return cpu::kProductsOfParts;
   if (&cpu::panel_kernel() == &cpu::kStripPanels) return cpu::kOwnProducts;
   const dnnl_version_t* version = dnnl_version();
-  std::string text =
-      fmt::format("oneDNN {}.{}.{}{}", version->major, version->minor, version->patch, instructions_taken());
+  std::string text = fmt::format("oneDNN {}.{}.{} AVX-512", version->major, version->minor, version->patch);
   for (const char* name : {"ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
     if (const char* value = std::getenv(name)) text += fmt::format(" {}={}", name, value);
   }
@@ -89,7 +78,7 @@ std::string product_library() {
 
 // Measured with trainings of the tiny and the small WikiHop model.
 std::int64_t product_library_bytes() {
-  return &cpu::panel_kernel() == &cpu::kStripPanels ? 0 : 6'000'000;
+  return cpu::fp32_in_parts() || &cpu::panel_kernel() == &cpu::kStripPanels ? 0 : 6'000'000;
 }
 
 }  // namespace etc::ops

@@ -69,6 +69,14 @@ struct FirstLanes {
     AllLanes().store(d, value, some);
     std::copy_n(some, count, to);
   }
+  // The high halves of the lanes.
+  template <class DU>
+  HWY_INLINE void store_high(DU /*du*/, hn::Vec<DU> bits, Bf16* to) const {
+    const hn::Rebind<std::uint16_t, DU> narrow;
+    HWY_ALIGN Bf16 some[hn::MaxLanes(DU())];
+    hn::StoreU(hn::TruncateTo(narrow, hn::ShiftRight<16>(bits)), narrow, &some[0].bits);
+    std::copy_n(some, count, to);
+  }
   template <class D>
   HWY_INLINE hn::Vec<D> or_zero(D d, hn::Vec<D> value) const {
     return hn::IfThenElseZero(hn::FirstN(d, count), value);
@@ -90,6 +98,30 @@ HWY_INLINE void for_vectors(std::int64_t size, const Body& body) {
 HWY_INLINE void round_row(const float* x, std::int64_t size, Bf16* to) {
   const hn::ScalableTag<float> d;
   for_vectors(size, [=](auto lanes, std::int64_t i) HWY_ATTR { lanes.store(d, lanes.load(d, x + i), to + i); });
+}
+
+// to [3][size] = the bf16 parts of x [size] (base/bf16-inl.h), `distance` numbers from part to part.
+HWY_INLINE void split_row(const float* x, std::int64_t size, std::int64_t distance, Bf16* to) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const hn::Repartition<std::uint16_t, decltype(d)> halves;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  hn::Vec<decltype(du)> first[3], second[3];
+  std::int64_t i = 0;
+  // The high halves of two vectors fill one.
+  for (; i + 2 * lanes <= size; i += 2 * lanes) {
+    etc::HWY_NAMESPACE::split_in_bf16(d, hn::LoadU(d, x + i), first);
+    etc::HWY_NAMESPACE::split_in_bf16(d, hn::LoadU(d, x + i + lanes), second);
+    for (int part = 0; part < 3; ++part) {
+      const auto both = hn::ConcatOdd(halves, hn::BitCast(halves, second[part]), hn::BitCast(halves, first[part]));
+      hn::StoreU(both, halves, &to[part * distance + i].bits);
+    }
+  }
+  for (; i < size; i += lanes) {
+    const FirstLanes some{static_cast<std::size_t>(std::min(lanes, size - i))};
+    etc::HWY_NAMESPACE::split_in_bf16(d, some.load(d, x + i), first);
+    for (int part = 0; part < 3; ++part) some.store_high(du, first[part], to + part * distance + i);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -39,8 +39,9 @@ extern const PanelKernel kStripPanels;
 // The implementation that this process uses.
 const PanelKernel& panel_kernel();
 
-// product_library() (library_versions.h) if our own micro-kernel is used. It needs no version: fused multiply-adds in
-// order give the same bits on every processor.
+// product_library() (library_versions.h) if our own micro-kernels are used, which need no version: fused multiply-adds in
+// order give the same bits on every processor; products of bf16 parts (reduced_product.h) do on every one with AMX.
 inline constexpr const char* kOwnProducts = "own products";
+inline constexpr const char* kProductsOfParts = "own products of bf16 parts (AMX)";
 
 }  // namespace etc::ops::cpu

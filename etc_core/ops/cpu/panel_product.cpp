@@ -17,21 +17,11 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// Rows of W in a step: those of a panel (590 KB) and as many columns of x of a tile (197 KB) fit a second-level cache of
-// 1 MiB. A panel of 3072 rows does not: it would come from the third level once per tile (GFLOP/s of one core, 3072 ->
-// 768: 97 whole, 105 in four steps).
-constexpr std::int64_t kMostDepth = 768;
-constexpr std::int64_t kDepthUnit = 64;
-
 // One step of the inner dimension.
 struct Step {
   std::int64_t begin, end;
   std::int64_t depth() const { return end - begin; }
 };
-
-std::int64_t step_depth(std::int64_t k) {
-  return round_up(ceil_div(k, ceil_div(k, kMostDepth)), kDepthUnit);
-}
 
 struct Panel {
   const float* rows;  // [k, width], packed

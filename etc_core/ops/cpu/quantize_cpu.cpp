@@ -1,4 +1,4 @@
-// Conversion of fp32 or bf16 rows to bf16 or to bytes with an offset of 128 (quantize.h).
+// Conversion of fp32 or bf16 rows to bf16, to bf16 parts, or to bytes with an offset of 128 (quantize.h).
 //
 // The reason for the offset: the fast instructions (VNNI, AMX) multiply unsigned by signed bytes, so x is shifted by
 // 128 and becomes unsigned. 128 times the column sums of W are subtracted afterwards, exactly, in integers.
@@ -32,49 +32,67 @@ void bf16_range(const float* x, std::int64_t size, Bf16* to) {
   round_row(x, size, to);
 }
 
-// Some numbers of a row, rounded, in the low halves of 32-bit lanes.
-HWY_INLINE hn::Vec<UintTag> bits_of(FirstLanes some, const float* from) {
-  const FloatTag d;
-  return etc::HWY_NAMESPACE::bf16_bits(d, some.load(d, from));
-}
-HWY_INLINE hn::Vec<UintTag> bits_of(FirstLanes some, const Bf16* from) {
-  return hn::ShiftRight<16>(hn::BitCast(UintTag(), some.load(FloatTag(), from)));
+void split_range(const float* x, std::int64_t size, std::int64_t distance, Bf16* to) {
+  split_row(x, size, distance, to);
 }
 
-// to [cols, padded] = xᵀ in bf16, zeros beyond `rows`. Two adjacent rows are first combined into words of 32 bits, so
-// that the transposition moves half as many elements. It works on squares that fit the first-level cache:
-//   x [32 rows, 64 columns] -> pairs [16, 64] -> 64 runs of 32 numbers of `to`
-template <typename Number>
-void turn(const Number* x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded, Bf16* to) {
+// Some numbers of a row in the high halves of 32-bit lanes: rounded to bf16, as they are, or in three parts.
+HWY_INLINE void high_halves(FirstLanes some, const float* from, hn::Vec<UintTag> (&parts)[1]) {
+  const FloatTag d;
+  parts[0] = hn::ShiftLeft<16>(etc::HWY_NAMESPACE::bf16_bits(d, some.load(d, from)));
+}
+HWY_INLINE void high_halves(FirstLanes some, const Bf16* from, hn::Vec<UintTag> (&parts)[1]) {
+  parts[0] = hn::BitCast(UintTag(), some.load(FloatTag(), from));
+}
+HWY_INLINE void high_halves(FirstLanes some, const float* from, hn::Vec<UintTag> (&parts)[3]) {
+  const FloatTag d;
+  etc::HWY_NAMESPACE::split_in_bf16(d, some.load(d, from), parts);
+}
+
+// Two adjacent rows of x are first combined into words of 32 bits, so that the transposition moves half as many
+// elements. It works on squares that fit the first-level cache:
+//   x [32 rows, 64 columns] -> pairs [16, 64] -> 64 runs of 32 numbers of `to`, for each part
+template <int kParts, typename Number>
+void turn(const Number* x, std::int64_t stride, const TurnedRows& t) {
   constexpr std::int64_t kSquareRows = 32, kSquareCols = 64;
   const UintTag du;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du));
-  HWY_ALIGN std::uint32_t pairs[kSquareRows / 2][kSquareCols];  // low half: the even row; high half: the odd one
-  for (std::int64_t row = 0; row < padded; row += kSquareRows) {
-    const std::int64_t count = (padded - row < kSquareRows ? padded - row : kSquareRows) / 2;  // of pairs of rows
-    for (std::int64_t col = 0; col < cols; col += kSquareCols) {
-      const std::int64_t width = cols - col < kSquareCols ? cols - col : kSquareCols;
+  HWY_ALIGN std::uint32_t pairs[kParts][kSquareRows / 2]
+                               [kSquareCols];  // low half: the even row; high half: the odd one
+  for (std::int64_t row = 0; row < t.depth; row += kSquareRows) {
+    const std::int64_t count = (t.depth - row < kSquareRows ? t.depth - row : kSquareRows) / 2;  // of pairs of rows
+    for (std::int64_t col = 0; col < t.cols; col += kSquareCols) {
+      const std::int64_t width = t.cols - col < kSquareCols ? t.cols - col : kSquareCols;
       for (std::int64_t i = 0; i < count; ++i) {
         for (std::int64_t j = 0; j < width; j += lanes) {
           const FirstLanes some{static_cast<std::size_t>(width - j < lanes ? width - j : lanes)};
-          const auto bits = [&](std::int64_t at) {
-            return at < rows ? bits_of(some, x + at * stride + col + j) : hn::Zero(du);
+          const auto halves = [&](std::int64_t at, hn::Vec<UintTag>(&parts)[kParts]) HWY_ATTR {
+            for (auto& part : parts) part = hn::Zero(du);
+            if (at < t.rows) high_halves(some, x + at * stride + col + j, parts);
           };
-          const auto pair = hn::Or(bits(row + 2 * i), hn::ShiftLeft<16>(bits(row + 2 * i + 1)));
-          hn::Store(pair, du, &pairs[i][j]);
+          hn::Vec<UintTag> even[kParts], odd[kParts];
+          halves(row + 2 * i, even);
+          halves(row + 2 * i + 1, odd);
+          for (int part = 0; part < kParts; ++part) {
+            hn::Store(hn::Or(hn::ShiftRight<16>(even[part]), odd[part]), du, &pairs[part][i][j]);
+          }
         }
       }
       // Sixteen columns of x, each 32 consecutive numbers of `to`.
       constexpr std::int64_t kBlock = etc::HWY_NAMESPACE::kTransposed;
       const std::int64_t whole = count == kBlock ? width / kBlock * kBlock : 0;
-      for (std::int64_t j = 0; j < whole; j += kBlock) {
-        etc::HWY_NAMESPACE::transpose_block(reinterpret_cast<const float*>(&pairs[0][j]), kSquareCols,
-                                            reinterpret_cast<float*>(to + (col + j) * padded + row), padded / 2);
-      }
-      for (std::int64_t j = whole; j < width; ++j) {
-        // Column col + j of x as 2·count consecutive numbers of `to`.
-        Bf16* turned = to + (col + j) * padded + row;
-        for (std::int64_t i = 0; i < count; ++i) std::memcpy(turned + 2 * i, &pairs[i][j], sizeof(std::uint32_t));
+      for (int part = 0; part < kParts; ++part) {
+        Bf16* const place = t.to + col * t.distance + part * t.depth + row;
+        for (std::int64_t j = 0; j < whole; j += kBlock) {
+          etc::HWY_NAMESPACE::transpose_block(reinterpret_cast<const float*>(&pairs[part][0][j]), kSquareCols,
+                                              reinterpret_cast<float*>(place + j * t.distance), t.distance / 2);
+        }
+        for (std::int64_t j = whole; j < width; ++j) {
+          // Column col + j of x as 2·count consecutive numbers of `to`.
+          Bf16* const turned = place + j * t.distance;
+          for (std::int64_t i = 0; i < count; ++i)
+            std::memcpy(turned + 2 * i, &pairs[part][i][j], sizeof(std::uint32_t));
+        }
       }
     }
   }
@@ -128,9 +146,12 @@ float quantize(const Number* x, std::int64_t size, std::uint8_t* to) {
   return scale;
 }
 
-void bf16_turned(const Numbers& x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded,
-                 Bf16* to) {
-  x.visit([&](const auto* numbers) { turn(numbers, stride, rows, cols, padded, to); });
+void bf16_turned(const Numbers& x, std::int64_t stride, const TurnedRows& to) {
+  x.visit([&](const auto* numbers) { turn<1>(numbers, stride, to); });
+}
+
+void split_turned(const float* x, std::int64_t stride, const TurnedRows& to) {
+  turn<3>(x, stride, to);
 }
 
 float quantize_range(const Numbers& x, std::int64_t size, std::uint8_t* to) {
@@ -152,9 +173,17 @@ void round_to_bf16(const Numbers& x, std::int64_t size, Bf16* to) {
   }
 }
 
-void round_to_bf16_turned(const Numbers& x, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-                          std::int64_t padded, Bf16* to) {
-  ETC_DISPATCH(bf16_turned)(x, stride, rows, cols, padded, to);
+void round_to_bf16_turned(const Numbers& x, std::int64_t stride, const TurnedRows& turned) {
+  ETC_DISPATCH(bf16_turned)(x, stride, turned);
+}
+
+void split_in_bf16(const float* x, std::int64_t size, std::int64_t depth, Bf16* to) {
+  ETC_DISPATCH(split_range)(x, size, depth, to);
+  for (int part = 0; part < 3; ++part) std::fill(to + part * depth + size, to + (part + 1) * depth, Bf16{});
+}
+
+void split_in_bf16_turned(const float* x, std::int64_t stride, const TurnedRows& turned) {
+  ETC_DISPATCH(split_turned)(x, stride, turned);
 }
 
 float quantize_row(const Numbers& x, std::int64_t size, std::uint8_t* to) {

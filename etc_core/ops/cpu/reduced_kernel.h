@@ -17,11 +17,12 @@ class ReducedKernel {
   virtual void begin() const {}
   virtual void end() const {}
   virtual std::int64_t row_bytes() const = 0;
+  virtual std::int64_t part_bytes() const { return row_bytes(); }
   virtual std::int64_t group_cols() const = 0;
   virtual std::int64_t packed_bytes() const = 0;
   virtual std::int64_t scratch_bytes(std::int64_t rows) const = 0;
   virtual void pack(const void* w, void* packed) const = 0;
-  // Kernels of bf16 implement it.
+  // All kernels but those of int8 implement it.
   virtual void round_and_pack(const PanelBlock&, void*) const { fail("linear", "weights of int8 have scales"); }
   virtual void run(const ReducedRun& of) const = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 // without bf16 instructions would be slower than fp32).
 std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t n, std::int64_t k) {
   if (auto kernel = amx_kernel(compute, n, k)) return kernel;
-  if (auto kernel = avx512_kernel(compute, n, k)) return kernel;
+  if (auto kernel = avx512_kernel(compute, n, k)) return kernel;  // none for fp32
   if (compute == ComputeType::int8) return int8_pairs_kernel(n, k);
   fail("linear", "no {} products on this processor ({}): asked for weights of [{}, {}] (compute in fp32)",
        compute_type_name(compute), instruction_set(), k, n);
@@ -38,11 +38,19 @@ const ReducedKernel& kernel_of(ComputeType compute, std::int64_t n, std::int64_t
 
 }  // namespace
 
+bool fp32_in_parts() {
+  return cpu_has_amx(ComputeType::bf16);
+}
+
 ReducedProduct::ReducedProduct(ComputeType compute, std::int64_t n, std::int64_t k)
     : kernel_(&kernel_of(compute, n, k)) {}
 
 std::int64_t ReducedProduct::row_bytes() const {
   return kernel_->row_bytes();
+}
+
+std::int64_t ReducedProduct::part_bytes() const {
+  return kernel_->part_bytes();
 }
 
 std::int64_t ReducedProduct::group_cols() const {

@@ -1,5 +1,5 @@
-// The product of one tile with bf16 or int8 operands, on the calling thread, with weights packed for the processor's
-// instructions.
+// The product of one tile with operands of bf16, of int8, or of fp32 in bf16 parts, on the calling thread, with weights
+// packed for the processor's instructions.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,10 @@ namespace etc::ops::cpu {
 
 class ReducedKernel;
 
+// Whether fp32 products are computed by these kernels: with AMX, where six products of bf16 parts of both operands
+// (word_product.h) take half the time of fp32 multiply-adds, with errors no larger.
+bool fp32_in_parts();
+
 // One product of several rows by one group of columns.
 struct ReducedRun {
   std::int64_t rows = 0;    // a multiple of 16
@@ -21,24 +25,29 @@ struct ReducedRun {
   std::int64_t first_col = 0;  // of the group
   void* scratch = nullptr;     // scratch_bytes(rows)
   void* y = nullptr;           // [rows, min(group_cols, n - first_col)], without gaps
+  bool add = false;            // fp32 only: y +=
   NextRows next = {};          // destination of y once it is finished
 };
 
 // y [rows, n] = x [rows, k]·W [k, n], a group of columns at a time.
 //   bf16: x and W bf16, y fp32, summed in fp32        int8: x unsigned, W signed bytes, y and sums int32
+//   fp32, if fp32_in_parts(): x [rows, 3, k] and W in bf16 parts whose sum is the number, y fp32
 // The bits of a row of y depend on that row of x and on W only. The constructor throws Error when this processor has no
 // products of that type.
 class ReducedProduct {
  public:
   ReducedProduct(ComputeType compute, std::int64_t n, std::int64_t k);
 
-  // Distance between rows of x, at least k numbers; the gap after a row must be zero.
+  // Distance between rows of x, and between the parts of a row (one part: row_bytes()); at least k numbers. The gap after
+  // a row or part must be zero.
   std::int64_t row_bytes() const;
+  std::int64_t part_bytes() const;
   std::int64_t group_cols() const;  // columns of a group; n need not be a multiple
   std::int64_t packed_bytes() const;
   std::int64_t scratch_bytes(std::int64_t rows) const;  // for one run
   void pack(const void* w, void* packed) const;         // w [k, n] bf16 or signed bytes, without gaps
-  // bf16: the same for columns of fp32 weights, rounded to nearest even in the same pass. w: all k rows, n columns
+  // bf16: the same for columns of fp32 weights, rounded to nearest even in the same pass; fp32: split in the same pass.
+  // w: n columns of at most k rows; zeros follow
   void round_and_pack(const PanelBlock& w, void* packed) const;
   // Call within the lifetime of a ReducedUse on the same thread. Faster with x, packed and y aligned to 64 bytes.
   void run(const ReducedRun& of) const;

@@ -142,7 +142,7 @@ void pack_strips(const PanelBlock& block, float* panel) {
   }
   // Row by row, because the rows of W are contiguous.
   for (std::int64_t i = 0; i < block.k; ++i) {
-    const float* const from = block.weight + i * block.n + block.first_col;  // [cols]
+    const float* const from = block.weight + i * block.stride + block.first_col;  // [cols]
     for (std::int64_t col = 0; col < block.cols; col += kStripCols) {
       const std::int64_t cols = std::min(kStripCols, block.cols - col);
       std::memcpy(panel + col * block.k + i * cols, from + col, static_cast<std::size_t>(cols) * sizeof(float));

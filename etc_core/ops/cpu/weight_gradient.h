@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/compute_type.h"
 #include "etc_core/ops/cpu/either_type.h"
 
 namespace etc::ops::cpu {
@@ -25,11 +26,12 @@ struct WeightGradient {
 
 void weight_gradient_fp32(const WeightGradient& gradient);
 
-// Rounds a and b to bf16 unless they are given in it; sums in fp32. The column sums use the unrounded a and b.
-void weight_gradient_bf16(const WeightGradient& gradient);
+// In bf16: rounds a and b unless they are given in it; sums in fp32. In fp32, if fp32_in_parts() (reduced_product.h): from
+// bf16 parts. The column sums use the unrounded a and b.
+void weight_gradient_reduced(ComputeType compute, const WeightGradient& gradient);
 
 // Bytes of scratch that a call takes on the calling thread.
 std::int64_t weight_gradient_fp32_scratch(std::int64_t rows, std::int64_t p, std::int64_t q);
-std::int64_t weight_gradient_bf16_scratch(std::int64_t rows, std::int64_t p, std::int64_t q);
+std::int64_t weight_gradient_reduced_scratch(ComputeType compute, std::int64_t rows, std::int64_t p, std::int64_t q);
 
 }  // namespace etc::ops::cpu

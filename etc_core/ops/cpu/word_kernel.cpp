@@ -26,6 +26,8 @@ struct WordProducts {
 };
 
 constexpr WordProducts kAmx{kAmxWords, amx_bf16, amx_int8, begin_amx, end_amx};
+// fp32 numbers in three bf16 parts, in place of bf16.
+constexpr WordProducts kAmxOfParts{kAmxParts, amx_fp32, nullptr, begin_amx, end_amx};
 constexpr WordProducts kAvx512{kAvx512Words, avx512_bf16, avx512_int8, nothing, nothing};
 
 class WordKernel final : public ReducedKernel {
@@ -38,14 +40,15 @@ class WordKernel final : public ReducedKernel {
   void end() const override { products_.end(); }
 
   // An odd number of cache lines, so that adjacent rows map to different sets of the first-level cache.
-  std::int64_t row_bytes() const override { return (steps() | 1) * kWordRowBytes; }
+  std::int64_t row_bytes() const override { return ((products_.layout.parts * steps()) | 1) * kWordRowBytes; }
+  std::int64_t part_bytes() const override { return steps() * kWordRowBytes; }
   std::int64_t group_cols() const override { return products_.layout.cols(); }
   // The last group is padded with zero columns: blocks are always read as a whole.
   std::int64_t packed_bytes() const override { return ceil_div(n_, group_cols()) * group_bytes(); }
   std::int64_t scratch_bytes(std::int64_t) const override { return 0; }  // the sums are kept in registers
 
   void pack(const void* w, void* packed) const override {
-    if (compute_ == ComputeType::bf16) {
+    if (compute_ != ComputeType::int8) {
       pack_words(static_cast<const std::uint16_t*>(w), k_, n_, products_.layout, static_cast<std::uint16_t*>(packed));
     } else {
       pack_words(static_cast<const std::uint8_t*>(w), k_, n_, products_.layout, static_cast<std::uint8_t*>(packed));
@@ -53,20 +56,22 @@ class WordKernel final : public ReducedKernel {
   }
 
   void round_and_pack(const PanelBlock& w, void* packed) const override {
-    round_to_words(w, products_.layout, static_cast<std::uint16_t*>(packed));
+    round_to_words(w, k_, products_.layout, static_cast<std::uint16_t*>(packed));
   }
 
   void run(const ReducedRun& of) const override {
     const auto* group = static_cast<const char*>(of.packed) + of.first_col / group_cols() * group_bytes();
     const std::int64_t cols = std::min(group_cols(), n_ - of.first_col);
-    const WordProduct product{of.rows, cols, steps(), of.x, row_bytes(), group, of.y, of.next};
-    (compute_ == ComputeType::bf16 ? products_.bf16 : products_.int8)(product);
+    const WordProduct product{of.rows, cols, steps(), of.x, row_bytes(), group, of.y, of.add, of.next};
+    (compute_ == ComputeType::int8 ? products_.int8 : products_.bf16)(product);
   }
 
  private:
   // The number of steps of 64 bytes of k, 32 bf16 numbers or 64 bytes each; the last one is padded with zeros.
-  std::int64_t steps() const { return ceil_div(k_ * (compute_ == ComputeType::bf16 ? 2 : 1), kWordRowBytes); }
-  std::int64_t group_bytes() const { return steps() * products_.layout.blocks * kWordBlockBytes; }
+  std::int64_t steps() const { return ceil_div(k_ * (compute_ == ComputeType::int8 ? 1 : 2), kWordRowBytes); }
+  std::int64_t group_bytes() const {
+    return products_.layout.parts * steps() * products_.layout.blocks * kWordBlockBytes;
+  }
 
   const WordProducts& products_;
   ComputeType compute_;
@@ -76,8 +81,9 @@ class WordKernel final : public ReducedKernel {
 }  // namespace
 
 std::unique_ptr<ReducedKernel> amx_kernel(ComputeType compute, std::int64_t n, std::int64_t k) {
-  if (!cpu_has_amx(compute)) return nullptr;
-  return std::make_unique<WordKernel>(kAmx, compute, n, k);
+  const bool of_parts = compute == ComputeType::fp32;
+  if (!cpu_has_amx(of_parts ? ComputeType::bf16 : compute)) return nullptr;
+  return std::make_unique<WordKernel>(of_parts ? kAmxOfParts : kAmx, compute, n, k);
 }
 
 std::unique_ptr<ReducedKernel> avx512_kernel(ComputeType compute, std::int64_t n, std::int64_t k) {

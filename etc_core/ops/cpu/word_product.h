@@ -16,12 +16,15 @@ inline constexpr std::int64_t kWordCols = 16;      // of a block
 inline constexpr std::int64_t kWordBlockBytes = kWordRows * kWordRowBytes;
 
 // Memory layout of a group of columns: the number of adjacent blocks of 16 columns, and the bytes from block to block
-// and from word to word within 16 words of k. AMX loads whole blocks, AVX-512 one word of all blocks at a time.
+// and from word to word within 16 words of k. AMX loads whole blocks, AVX-512 one word of all blocks at a time. With
+// three parts, all blocks of the group are followed by those of the second and the third part of the numbers.
 struct WordLayout {
   std::int64_t blocks, block_bytes, word_bytes;
+  int parts = 1;
   constexpr std::int64_t cols() const { return blocks * kWordCols; }
 };
 inline constexpr WordLayout kAmxWords{2, kWordBlockBytes, kWordRowBytes};
+inline constexpr WordLayout kAmxParts{2, kWordBlockBytes, kWordRowBytes, 3};
 inline constexpr WordLayout kAvx512Words{3, kWordRowBytes, 3 * kWordRowBytes};
 
 // w [k, n], without gaps -> weights [n / cols rounded up][k / depth rounded up][a group's blocks of 16 words]
@@ -30,12 +33,14 @@ inline constexpr WordLayout kAvx512Words{3, kWordRowBytes, 3 * kWordRowBytes};
 void pack_words(const std::uint16_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint16_t* weights);
 void pack_words(const std::uint8_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint8_t* weights);
 
-// The same for all k rows of some columns of fp32 weights, rounded to nearest even.
-void round_to_words(const PanelBlock& block, const WordLayout& to, std::uint16_t* weights);
+// The same for the columns of a block of fp32 weights, padded with rows of zeros to k, rounded to nearest even; or, with three parts, in bf16 parts
+// whose sum is the weight (base/bf16-inl.h).
+void round_to_words(const PanelBlock& block, std::int64_t k, const WordLayout& to, std::uint16_t* weights);
 
 // y [m, cols] = x·W for a group of the layout's columns or fewer, y row-major without gaps; x [m, steps·64 bytes], rows
 // row_bytes apart; m a multiple of 16; packed weights of one group. A row is summed over k in order.
 //   …_bf16: bf16 -> fp32        …_int8: unsigned and signed bytes -> int32
+//   …_fp32: numbers in three bf16 parts -> fp32; x [m, 3, steps·64 bytes]
 struct WordProduct {
   std::int64_t m = 0, cols = 0;
   std::int64_t steps = 0;  // of 64 bytes of k
@@ -43,6 +48,7 @@ struct WordProduct {
   std::int64_t row_bytes = 0;
   const void* weights = nullptr;
   void* y = nullptr;   // numbers of 4 bytes
+  bool add = false;    // y +=, for …_fp32 only: the sums of earlier k go on
   NextRows next = {};  // rows that avx512_… prefetches while it computes; they do not affect results
 };
 
@@ -53,6 +59,13 @@ void begin_amx();
 void end_amx();
 void amx_bf16(const WordProduct& product);
 void amx_int8(const WordProduct& product);
+
+// fp32 products from bf16 tiles. With x = x0 + x1 + x2 and w = w0 + w1 + w2 (base/bf16-inl.h)
+//   x·w ≈ x2·w0 + x1·w0 + x1·w1 + x0·w1 + x0·w2 + x0·w0
+// what is left out is at most 2^-24 |x·w|, which is what rounding one product to fp32 may change. The six products are
+// exact in fp32, so only sums are rounded, as they are with multiply-adds. Denormal numbers count as 0. (Henry, Tang, Heinecke 2019, "Leveraging the bfloat16 artificial intelligence datatype for
+// higher-precision computations", section III: three parts, six products.)
+void amx_fp32(const WordProduct& product);
 
 // 8 rows by 48 columns in 24 registers: three loads of weights and eight broadcasts feed 24 dot products, one per
 // cycle.

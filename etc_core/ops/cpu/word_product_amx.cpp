@@ -22,37 +22,80 @@ namespace etc::ops::cpu {
 
 namespace {
 
+// The tiles of one step: rows of x into tile 4 (and, with 32 rows, 5), two blocks of W into 6 and 7.
+template <bool kBoth>
+inline void load_x(const char* x, std::int64_t row_bytes) {
+  _tile_loadd(4, x, row_bytes);
+  if constexpr (kBoth) _tile_loadd(5, x + kWordRows * row_bytes, row_bytes);
+}
+inline void load_w(const char* weights) {
+  _tile_loadd(6, weights, kWordRowBytes);
+  _tile_loadd(7, weights + kWordBlockBytes, kWordRowBytes);
+}
+
+template <ComputeType kType, bool kBoth>
+inline void add_products() {
+  if constexpr (kType == ComputeType::int8) {
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
+    if constexpr (kBoth) _tile_dpbusd(2, 5, 6);
+    if constexpr (kBoth) _tile_dpbusd(3, 5, 7);
+  } else {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if constexpr (kBoth) _tile_dpbf16ps(2, 5, 6);
+    if constexpr (kBoth) _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+// The six products of parts (word_product.h) of one step, the smallest first. Each load serves the next product, too,
+// where the order allows: 14 loads for 24 tile products. x_part, w_part: bytes from part to part.
+template <bool kBoth>
+inline void add_products_of_parts(const char* x, std::int64_t x_part, std::int64_t row_bytes, const char* weights,
+                                  std::int64_t w_part) {
+  constexpr ComputeType kType = ComputeType::fp32;
+  load_x<kBoth>(x + 2 * x_part, row_bytes);
+  load_w(weights);
+  add_products<kType, kBoth>();
+  load_x<kBoth>(x + x_part, row_bytes);
+  add_products<kType, kBoth>();
+  load_w(weights + w_part);
+  add_products<kType, kBoth>();
+  load_x<kBoth>(x, row_bytes);
+  add_products<kType, kBoth>();
+  load_w(weights + 2 * w_part);
+  add_products<kType, kBoth>();
+  load_w(weights);
+  add_products<kType, kBoth>();
+}
+
 // One group of columns: x [32 or 16, k] times weights [steps][2][16 x 64 bytes] into y [32 or 16, 32], rows of y 128
 // bytes apart. kBoth: 32 rows. The four sums stay in the tile registers between the steps. With 16 rows, tiles 2, 3 and
 // 5 are not used, so that the last rows of a matrix cost half.
 template <ComputeType kType, bool kBoth>
-void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
+void sum_tiles(const WordProduct& p, const char* x, char* y) {
   constexpr std::int64_t kYRowBytes = 2 * kWordRowBytes;  // 32 sums of 4 bytes
-  const char* lower = x + kWordRows * row_bytes;          // rows 16-31 of x
-  _tile_zero(0);
-  _tile_zero(1);
-  if constexpr (kBoth) {
-    _tile_zero(2);
-    _tile_zero(3);
+  const auto* weights = static_cast<const char*>(p.weights);
+  if (p.add) {
+    _tile_loadd(0, y, kYRowBytes);
+    _tile_loadd(1, y + kWordRowBytes, kYRowBytes);
+    if constexpr (kBoth) _tile_loadd(2, y + kWordRows * kYRowBytes, kYRowBytes);
+    if constexpr (kBoth) _tile_loadd(3, y + kWordRows * kYRowBytes + kWordRowBytes, kYRowBytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    if constexpr (kBoth) _tile_zero(2);
+    if constexpr (kBoth) _tile_zero(3);
   }
-  for (std::int64_t step = 0; step < steps; ++step) {
-    _tile_loadd(4, x, row_bytes);
-    _tile_loadd(6, weights, kWordRowBytes);
-    _tile_loadd(7, weights + kWordBlockBytes, kWordRowBytes);
-    if constexpr (kBoth) _tile_loadd(5, lower, row_bytes);
-    if constexpr (kType == ComputeType::bf16) {
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-      if constexpr (kBoth) _tile_dpbf16ps(2, 5, 6);
-      if constexpr (kBoth) _tile_dpbf16ps(3, 5, 7);
+  for (std::int64_t step = 0; step < p.steps; ++step) {
+    if constexpr (kType == ComputeType::fp32) {
+      add_products_of_parts<kBoth>(x, p.steps * kWordRowBytes, p.row_bytes, weights, p.steps * 2 * kWordBlockBytes);
     } else {
-      _tile_dpbusd(0, 4, 6);
-      _tile_dpbusd(1, 4, 7);
-      if constexpr (kBoth) _tile_dpbusd(2, 5, 6);
-      if constexpr (kBoth) _tile_dpbusd(3, 5, 7);
+      load_x<kBoth>(x, p.row_bytes);
+      load_w(weights);
+      add_products<kType, kBoth>();
     }
     x += kWordRowBytes;
-    lower += kWordRowBytes;
     weights += 2 * kWordBlockBytes;
   }
   _tile_stored(0, y, kYRowBytes);
@@ -63,26 +106,35 @@ void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::
   }
 }
 
+// The compiler must neither omit nor move accesses to memory that tile loads read or tile stores write.
+inline void order_memory() {
+  __asm__ volatile("" ::: "memory");
+}
+
 // All rows of y for one group of columns. Only a group of exactly 32 columns is as wide as y's rows. The tiles of
 // narrower groups are stored in a buffer, from which the existing columns are copied.
 template <ComputeType kType>
 void multiply(const WordProduct& p) {
   constexpr std::int64_t kNumber = 4, kCols = kAmxWords.cols(), kGroupRow = kCols * kNumber;  // bytes of y
   const std::int64_t y_row = p.cols * kNumber;
-  const auto* weights = static_cast<const char*>(p.weights);
   alignas(64) char group[2 * kWordRows * kGroupRow];  // [32, 32] of 4 bytes, used for fewer columns
   for (std::int64_t row = 0; row < p.m; row += 2 * kWordRows) {
     const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
     char* y = static_cast<char*>(p.y) + row * y_row;
     const bool whole = p.cols == kCols, both = row + kWordRows < p.m;
+    const std::int64_t rows = (both ? 2 : 1) * kWordRows;
     char* to = whole ? y : group;
-    if (both) {
-      sum_tiles<kType, true>(x, p.row_bytes, weights, p.steps, to);
-    } else {
-      sum_tiles<kType, false>(x, p.row_bytes, weights, p.steps, to);
+    for (std::int64_t i = 0; p.add && !whole && i < rows; ++i) {
+      std::memcpy(group + i * kGroupRow, y + i * y_row, static_cast<std::size_t>(y_row));
     }
-    if (whole) continue;
-    for (std::int64_t i = 0; i < (both ? 2 : 1) * kWordRows; ++i) {
+    order_memory();
+    if (both) {
+      sum_tiles<kType, true>(p, x, to);
+    } else {
+      sum_tiles<kType, false>(p, x, to);
+    }
+    order_memory();
+    for (std::int64_t i = 0; !whole && i < rows; ++i) {
       std::memcpy(y + i * y_row, group + i * kGroupRow, static_cast<std::size_t>(y_row));
     }
   }
@@ -108,6 +160,10 @@ void amx_bf16(const WordProduct& product) {
 
 void amx_int8(const WordProduct& product) {
   multiply<ComputeType::int8>(product);
+}
+
+void amx_fp32(const WordProduct& product) {
+  multiply<ComputeType::fp32>(product);
 }
 
 }  // namespace etc::ops::cpu

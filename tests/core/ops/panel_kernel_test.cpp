@@ -31,7 +31,7 @@ PackedPanel pack(const PanelKernel& kernel, WeightLayout layout, std::int64_t k,
       panel.numbers[static_cast<std::size_t>(i * width + j)] = w[static_cast<std::size_t>(place)];
     }
   }
-  kernel.pack({w.data(), layout, k, n, first, width}, panel.packed.data());
+  kernel.pack({w.data(), layout, k, ops::cpu::row_stride(layout, k, n), first, width}, panel.packed.data());
   return panel;
 }
 

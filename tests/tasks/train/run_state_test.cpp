@@ -108,7 +108,7 @@ TEST_CASE("a run goes on only with the program and the libraries it was started 
   CHECK(now["build"]["program"] == etc::program_version());
   CHECK_THAT(now["build"]["library of vectors"].get<std::string>(), Catch::StartsWith("Highway 1."));
   const std::string products = now["build"]["library of products"];
-  CHECK((products == "own products" || products.starts_with("oneDNN ")));
+  CHECK((products.starts_with("own products") || products.starts_with("oneDNN ")));
   for (const auto& [key, value] : now["build"].items()) {
     Json stored = now;
     stored["build"][key] = "0.0.1";
@@ -189,7 +189,7 @@ TEST_CASE("a bf16 run does not move between processors with AMX and without", "[
   }
   stored["machine"].erase("bf16 products");
   CHECK_THAT(refusal(stored, now), Catch::Contains("bf16 products: an older program started the run"));
-  // fp32 is the same with and without AMX.
+  // Products in fp32 are named by the library of products.
   CHECK(!etc::test::identity_of(config_of(folder / "train.h5")).at("machine").contains("bf16 products"));
 }
 
