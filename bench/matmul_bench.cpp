@@ -14,9 +14,11 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/arguments.h"
+#include "bench/array.h"
 #include "bench/bench_main.h"
 #include "bench/library_product.h"
 #include "etc_core/autograd/vocabulary.h"
@@ -55,8 +57,8 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-std::vector<float> numbers(std::int64_t count, std::uint64_t seed) {
-  std::vector<float> values(static_cast<std::size_t>(count));
+bench::Array<float> numbers(std::int64_t count, std::uint64_t seed) {
+  bench::Array<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = uniform_from_bits(philox({static_cast<std::uint32_t>(i), 0, 0, 0}, seed)[0]) - 0.5f;
   }
@@ -94,7 +96,7 @@ void measure(std::vector<Variant> variants, const Options& options, const char* 
   }
 }
 
-void check_equal(const std::vector<float>& a, const std::vector<float>& b, std::int64_t in) {
+void check_equal(const bench::Array<float>& a, const bench::Array<float>& b, std::int64_t in) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!(std::fabs(a[i] - b[i]) <= 1e-6 * static_cast<double>(in))) {
       fail("bench_matmul", "element {}: the library says {}, the tiles {}", i, a[i], b[i]);
@@ -106,8 +108,8 @@ void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
   const std::int64_t rows = options.rows;
   const auto x = numbers(rows * in, 1), weight = numbers(in * out, 2), bias = numbers(out, 3);
   const auto dz = numbers(rows * out, 4);
-  std::vector<float> y(static_cast<std::size_t>(rows * out)), expected(y.size()), z(y.size());
-  std::vector<float> dx(x.size()), dweight(weight.size()), dbias(bias.size());
+  bench::Array<float> y(static_cast<std::size_t>(rows * out)), expected(y.size()), z(y.size());
+  bench::Array<float> dx(x.size()), dweight(weight.size()), dbias(bias.size());
   const bench::LibraryProduct library(rows, out, in, weight.data());
   const auto packed = ops::pack_weights(Device::cpu, {weight.data(), in, out});
 
@@ -156,8 +158,8 @@ void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
 }
 
 // Rounded to bf16.
-std::vector<Bf16> rounded(const std::vector<float>& values) {
-  std::vector<Bf16> result(values.size());
+bench::Array<Bf16> rounded(const bench::Array<float>& values) {
+  bench::Array<Bf16> result(values.size());
   std::transform(values.begin(), values.end(), result.begin(),
                  [](float value) { return Bf16{bf16_from_float(value)}; });
   return result;
@@ -169,8 +171,8 @@ void measure_reduced(const Options& options, std::int64_t in, std::int64_t out) 
   const std::int64_t rows = options.rows;
   const auto x = rounded(numbers(rows * in, 1)), dz = rounded(numbers(rows * out, 4));
   const auto weight = numbers(in * out, 2), bias = numbers(out, 3);
-  std::vector<Bf16> y(static_cast<std::size_t>(rows * out)), z(y.size()), dx(x.size());
-  std::vector<float> dweight(weight.size()), dbias(bias.size());
+  bench::Array<Bf16> y(static_cast<std::size_t>(rows * out)), z(y.size()), dx(x.size());
+  bench::Array<float> dweight(weight.size()), dbias(bias.size());
   ops::LinearForward plain{.rows = rows, .in = in, .out = out, .x_bf16 = x.data(), .x_stride = in};
   plain.y_bf16 = y.data();
   plain.y_stride = out;
@@ -218,25 +220,32 @@ void measure_reduced(const Options& options, std::int64_t in, std::int64_t out) 
   measure(variants, options, "GFLOP/s");
 }
 
+Tensor random_tensor(std::vector<std::int64_t> shape, std::uint64_t seed, Purpose purpose) {
+  const Tensor tensor = Tensor::empty(std::move(shape), purpose);
+  const auto values = numbers(tensor.size(), seed);
+  std::copy(values.begin(), values.end(), tensor.data());
+  return tensor;
+}
+
 // Bytes count the minimum traffic: every operand is read once, every result written once.
 // The loss of a masked language model over a vocabulary, for the masked share of the rows.
 void measure_vocabulary(const Options& options, std::int64_t width, std::int64_t vocabulary) {
   const std::int64_t rows = std::max<std::int64_t>(1, options.rows * 15 / 100);
-  const Tensor x = Tensor::from(numbers(rows * width, 1), {rows, width}, Purpose::activations);
+  const Tensor x = random_tensor({rows, width}, 1, Purpose::activations);
   Parameter table, bias;
   table.shape = {vocabulary, width};
-  table.value = Tensor::from(numbers(vocabulary * width, 2), table.shape, Purpose::weights);
+  table.value = random_tensor(table.shape, 2, Purpose::weights);
   bias.shape = {vocabulary};
-  bias.value = Tensor::from(numbers(vocabulary, 3), bias.shape, Purpose::weights);
+  bias.value = random_tensor(bias.shape, 3, Purpose::weights);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i * 37) % 1000;
-  std::vector<float> weight(
+  bench::Array<float> weight(
       static_cast<std::size_t>(vocabulary * width));  // [width, vocabulary], the layout that oneDNN prefers
   for (std::int64_t i = 0; i < vocabulary * width; ++i) {
     weight[static_cast<std::size_t>(i % width * vocabulary + i / width)] = table.value.data()[i];
   }
   const bench::LibraryProduct library(rows, vocabulary, width, weight.data());
-  std::vector<float> logits(static_cast<std::size_t>(rows * vocabulary));
+  bench::Array<float> logits(static_cast<std::size_t>(rows * vocabulary));
   const VocabularyLayer layer{&table, &bias};
   const double work = 2.0 * static_cast<double>(rows) * static_cast<double>(width) * static_cast<double>(vocabulary);
   std::printf("vocabulary: %lld x %lld -> %lld\n", static_cast<long long>(rows), static_cast<long long>(width),
@@ -251,7 +260,7 @@ void measure_rows(const Options& options, std::int64_t cols) {
   const std::int64_t rows = options.rows;
   const auto x = numbers(rows * cols, 1), branch = numbers(rows * cols, 2), dy = numbers(rows * cols, 3);
   const auto gamma = numbers(cols, 4), beta = numbers(cols, 5);
-  std::vector<float> y(x.size()), sum(x.size()), dx(x.size()), dbranch(x.size()), dgamma(gamma.size()),
+  bench::Array<float> y(x.size()), sum(x.size()), dx(x.size()), dbranch(x.size()), dgamma(gamma.size()),
       dbeta(beta.size()), mean(static_cast<std::size_t>(rows)), rstd(mean.size());
   const std::int64_t offsets[] = {0, rows};
   const std::uint64_t ordinals[] = {1};

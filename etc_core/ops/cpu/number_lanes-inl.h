@@ -37,6 +37,15 @@ struct AllLanes {
   HWY_INLINE void store(D d, hn::Vec<D> value, Bf16* to) const {
     hn::StoreU(etc::HWY_NAMESPACE::narrow_bf16(d, value), hn::Rebind<std::uint16_t, D>(), &to->bits);
   }
+  // A store that bypasses the caches, for numbers that are not read soon; `to` is aligned to the vector.
+  template <class D>
+  HWY_INLINE void stream(D d, hn::Vec<D> value, hn::TFromD<D>* to) const {
+    hn::Stream(value, d, to);
+  }
+  template <class D>
+  HWY_INLINE void stream(D d, hn::Vec<D> value, Bf16* to) const {
+    hn::Stream(etc::HWY_NAMESPACE::narrow_bf16(d, value), hn::Rebind<std::uint16_t, D>(), &to->bits);
+  }
   // The value with 0 in unused lanes.
   template <class D>
   HWY_INLINE hn::Vec<D> or_zero(D, hn::Vec<D> value) const {
@@ -68,6 +77,10 @@ struct FirstLanes {
     HWY_ALIGN Bf16 some[hn::MaxLanes(D())];  // [lanes], only the first `count` are used
     AllLanes().store(d, value, some);
     std::copy_n(some, count, to);
+  }
+  template <class D, typename Number>
+  HWY_INLINE void stream(D d, hn::Vec<D> value, Number* to) const {
+    store(d, value, to);
   }
   // The high halves of the lanes.
   template <class DU>
