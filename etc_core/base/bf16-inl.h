@@ -29,7 +29,7 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindToUnsigned<D>> bf16
 }
 
 // x = parts[0] + parts[1] + parts[2] with a bf16 number in the high half of each lane and 0 in the low half. Exact for
-// 2^-109 <= |x| < 3.39e38: each of the first two is the rest of x rounded to 8 significant bits (to nearest, halves away
+// 2^-102 <= |x| < 3.39e38: each of the first two is the rest of x rounded to 8 significant bits (to nearest, halves away
 // from 0), which leaves at most 8 bits for the last; |parts[1]| <= 2^-8 |x|, |parts[2]| <= 2^-17 |x|. If x is NaN or
 // infinite, at least one part is.
 template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>

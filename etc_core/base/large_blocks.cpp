@@ -14,6 +14,8 @@ namespace etc::large_blocks {
 namespace {
 
 constexpr std::int64_t kPage = 4096, kHugePage = std::int64_t{2} << 20;
+// Every gathered huge page may be a mapping of its own, of which the kernel allows a process 65,530.
+constexpr std::int64_t kMostGathered = std::int64_t{32} << 30;
 
 struct Kept {
   std::int64_t bytes;
@@ -36,14 +38,17 @@ std::int64_t whole_pages(std::int64_t bytes) {
   return round_up(bytes, kPage);
 }
 
+std::int64_t address_of(const char* data) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
+}
+
 // A mapping that starts at a huge page boundary: maps one huge page more and unmaps the excess before and after it.
 char* map(std::int64_t bytes) {
   const auto length = static_cast<std::size_t>(bytes + kHugePage);
   void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   char* const first = static_cast<char*>(mapped);
-  const std::int64_t before =
-      (kHugePage - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first)) % kHugePage) % kHugePage;
+  const std::int64_t before = (kHugePage - address_of(first) % kHugePage) % kHugePage;
   char* const block = first + before;
   if (before > 0) ::munmap(first, static_cast<std::size_t>(before));
   if (before < kHugePage) ::munmap(block + bytes, static_cast<std::size_t>(kHugePage - before));
@@ -93,9 +98,8 @@ void keep_at_most(State& s, std::int64_t most) {
     const auto oldest = std::min_element(s.kept.begin(), s.kept.end(),
                                          [](const auto& a, const auto& b) { return a.second.freed < b.second.freed; });
     auto& [data, block] = *oldest;
-    const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
-    const std::int64_t end = (address + block.bytes - (s.sums.kept - most)) / kHugePage * kHugePage;
-    const std::int64_t stays = std::max<std::int64_t>(0, end - address), goes = block.bytes - stays;
+    const std::int64_t end = (address_of(data) + block.bytes - (s.sums.kept - most)) / kHugePage * kHugePage;
+    const std::int64_t stays = std::max<std::int64_t>(0, end - address_of(data)), goes = block.bytes - stays;
     ::munmap(data + stays, static_cast<std::size_t>(goes));
     s.sums.kept -= goes;
     block.bytes = stays;
@@ -103,18 +107,56 @@ void keep_at_most(State& s, std::int64_t most) {
   }
 }
 
-// Newly mapped memory: whole huge pages if the guarantee leaves room for them; the unused rest is kept.
-char* take_fresh(State& s, std::int64_t bytes) {
-  const std::int64_t room = s.sums.most_in_use - s.sums.in_use;
-  keep_at_most(s, std::max<std::int64_t>(0, room - bytes));
-  const std::int64_t rounded = round_up(bytes, kHugePage), length = s.sums.kept + rounded <= room ? rounded : bytes;
-  char* data = map(length);
+// The whole huge pages within a kept block.
+struct HugePages {
+  char* first = nullptr;
+  std::int64_t bytes = 0;
+};
+HugePages huge_pages(char* data, std::int64_t bytes) {
+  const std::int64_t first = round_up(address_of(data), kHugePage) - address_of(data);
+  return {data + first, std::max<std::int64_t>(0, (bytes - first) / kHugePage * kHugePage)};
+}
+
+// Moves the last huge page of some kept block, the smallest that has one, to the address `to`. False when there is none,
+// or when the kernel refuses.
+bool move_huge_page(State& s, char* to) {
+  auto least = s.kept.end();
+  for (auto block = s.kept.begin(); block != s.kept.end(); ++block) {
+    if (huge_pages(block->first, block->second.bytes).bytes == 0) continue;
+    if (least == s.kept.end() || block->second.bytes < least->second.bytes) least = block;
+  }
+  if (least == s.kept.end()) return false;
+  const auto [data, block] = *least;
+  const HugePages pages = huge_pages(data, block.bytes);
+  char* const page = pages.first + pages.bytes - kHugePage;
+  if (::mremap(page, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) return false;
+  s.kept.erase(least);
+  if (page > data) s.kept.emplace(data, Kept{page - data, block.freed});
+  const std::int64_t behind = data + block.bytes - (page + kHugePage);
+  if (behind > 0) s.kept.emplace(page + kHugePage, Kept{behind, block.freed});
+  s.sums.kept -= kHugePage;
+  return true;
+}
+
+// A new mapping. Huge pages of kept blocks are moved into it as far as they reach, since these need not be cleared
+// (clearing 650 MB took 8 % of a training step in bf16); the rest is new memory: whole huge pages if the guarantee leaves
+// room for them, of which the unused end is kept.
+char* take_mapped(State& s, std::int64_t bytes) {
+  const std::int64_t room = s.sums.most_in_use - s.sums.in_use, rounded = round_up(bytes, kHugePage);
+  char* data = map(rounded);
   if (data == nullptr) {
     keep_at_most(s, 0);
-    data = map(bytes);
-    return data;
+    return map(bytes);
   }
-  if (length > bytes) keep(s, data + bytes, length - bytes, s.gives);
+  std::int64_t moved = 0;
+  while (moved < rounded && s.sums.most_in_use <= kMostGathered && move_huge_page(s, data + moved)) moved += kHugePage;
+  keep_at_most(s, std::max<std::int64_t>(0, room - bytes));
+  if (rounded == bytes) return data;
+  if (s.sums.kept + rounded <= room) {
+    keep(s, data + bytes, rounded - bytes, s.gives);
+  } else {
+    ::munmap(data + bytes, static_cast<std::size_t>(rounded - bytes));
+  }
   return data;
 }
 
@@ -125,7 +167,7 @@ void* take(std::int64_t bytes) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   char* data = take_kept(s, bytes);
-  if (data == nullptr) data = take_fresh(s, bytes);
+  if (data == nullptr) data = take_mapped(s, bytes);
   if (data == nullptr) return nullptr;
   s.sums.in_use += bytes;
   s.sums.most_in_use = std::max(s.sums.most_in_use, s.sums.in_use);

@@ -1,5 +1,6 @@
 // Allocator for large buffers. Each buffer is a memory mapping in huge pages. Freed blocks are kept for later buffers:
-// they are split for smaller requests and merged with free neighbours.
+// they are split for smaller requests and merged with free neighbours, and huge pages of several blocks are moved to adjacent
+// addresses for a larger request.
 //
 // Guarantee: large buffers in use and kept blocks together never take more memory than the buffers in use took at their
 // peak. So the process takes what the ledger forecasts. (malloc's heap, with blocks of many sizes allocated and freed,

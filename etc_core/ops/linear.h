@@ -30,7 +30,7 @@ struct WeightMatrix {
 };
 
 // A weight matrix in the order in which the micro-kernel reads it. It is packed once for inference; the source may then
-// be freed. Movable, not copyable; about as large as the source. Training keeps no packed weights: linear() packs into
+// be freed. Movable, not copyable; about as large as the source, with AMX 1.5 times. Training keeps no packed weights: linear() packs into
 // scratch.
 struct PackedWeights {
   std::int64_t in = 0;
@@ -74,7 +74,9 @@ struct LinearForward {
   float* pre_activation = nullptr;      // =  z [M, out] without gaps, for backward; null: not kept. Not for linear.
   Bf16* pre_activation_bf16 = nullptr;  // instead, together with y_bf16
 };
-// In bf16, x and W are rounded to nearest even and their products summed in fp32; everything else is fp32.
+// In bf16, x and W are rounded to nearest even and their products summed in fp32; everything else is fp32. fp32 products on
+// a CPU with AMX are computed from three bf16 parts of each number, as exactly as with fp32 multiply-adds
+// (ops/cpu/word_product.h).
 // Rules: the bits of row i of y depend on row i of x, W, b and the activation only; packed or not makes no difference.
 // Throws Error where the device does not offer the product's number type.
 // Cost: 2*M*in*out operations (M rounded up to whole tiles); unpacked weights add O(in*out) for packing into scratch.

@@ -60,6 +60,31 @@ TEST_CASE("of the kept blocks that are large enough the smallest is taken, of eq
   for (const std::size_t i : {1, 3}) large_blocks::give(blocks[i], 3 * kMegabyte);
 }
 
+TEST_CASE("huge pages of several kept blocks become one block, without new memory", "[base]") {
+  large_blocks::release_kept();
+  std::vector<char*> blocks;  // each with two whole huge pages, none adjacent to another
+  for (int i = 0; i < 4; ++i) {
+    blocks.push_back(static_cast<char*>(large_blocks::take(5 * kMegabyte)));
+    REQUIRE(blocks.back() != nullptr);
+    std::memset(blocks.back(), 1 + i, 5 * kMegabyte);
+  }
+  const large_blocks::Report before = large_blocks::report();
+  for (const int i : {0, 1, 3}) large_blocks::give(blocks[static_cast<std::size_t>(i)], 5 * kMegabyte);
+  auto* const joined = static_cast<unsigned char*>(large_blocks::take(11 * kMegabyte + 100));
+  REQUIRE(joined != nullptr);
+  const large_blocks::Report after = large_blocks::report();
+  CHECK(after.most_in_use == before.most_in_use);
+  CHECK(after.in_use + after.kept == before.in_use + before.kept);
+  // The old contents show that the pages were moved; a new page would be zero.
+  for (std::int64_t at = 0; at < 11 * kMegabyte; at += 4096) {
+    REQUIRE((joined[at] == 1 || joined[at] == 2 || joined[at] == 4));
+  }
+  std::memset(joined, 9, 11 * kMegabyte + 100);
+  for (std::int64_t at = 0; at < 5 * kMegabyte; at += 4096) REQUIRE(blocks[2][at] == 3);
+  large_blocks::give(joined, 11 * kMegabyte + 100);
+  large_blocks::give(blocks[2], 5 * kMegabyte);
+}
+
 TEST_CASE("blocks of any sizes, taken and freed in any order, never overlap and keep their contents", "[base]") {
   large_blocks::release_kept();
   const std::int64_t before = large_blocks::report().in_use;

@@ -63,8 +63,9 @@ void amx_int8(const WordProduct& product);
 // fp32 products from bf16 tiles. With x = x0 + x1 + x2 and w = w0 + w1 + w2 (base/bf16-inl.h)
 //   x·w ≈ x2·w0 + x1·w0 + x1·w1 + x0·w1 + x0·w2 + x0·w0
 // what is left out is at most 2^-24 |x·w|, which is what rounding one product to fp32 may change. The six products are
-// exact in fp32, so only sums are rounded, as they are with multiply-adds. Denormal numbers count as 0. (Henry, Tang, Heinecke 2019, "Leveraging the bfloat16 artificial intelligence datatype for
-// higher-precision computations", section III: three parts, six products.)
+// exact in fp32, so only sums are rounded, as they are with multiply-adds. Numbers and parts below 2^-126 count as 0.
+// (Henry, Tang, Heinecke 2019, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
+// Computations": sums of three bf16 numbers.)
 void amx_fp32(const WordProduct& product);
 
 // 8 rows by 48 columns in 24 registers: three loads of weights and eight broadcasts feed 24 dot products, one per
