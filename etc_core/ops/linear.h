@@ -30,8 +30,8 @@ struct WeightMatrix {
 };
 
 // A weight matrix in the order in which the micro-kernel reads it. It is packed once for inference; the source may then
-// be freed. Movable, not copyable; about as large as the source, with AMX 1.5 times. Training keeps no packed weights: linear() packs into
-// scratch.
+// be freed. Movable, not copyable; about as large as the source, with AMX 1.5 times. Training keeps no packed weights:
+// linear() packs into scratch.
 struct PackedWeights {
   std::int64_t in = 0;
   std::int64_t out = 0;

@@ -33,8 +33,8 @@ inline constexpr WordLayout kAvx512Words{3, kWordRowBytes, 3 * kWordRowBytes};
 void pack_words(const std::uint16_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint16_t* weights);
 void pack_words(const std::uint8_t* w, std::int64_t k, std::int64_t n, const WordLayout& to, std::uint8_t* weights);
 
-// The same for the columns of a block of fp32 weights, padded with rows of zeros to k, rounded to nearest even; or, with three parts, in bf16 parts
-// whose sum is the weight (base/bf16-inl.h).
+// The same for the columns of a block of fp32 weights, padded with rows of zeros to k, rounded to nearest even; or, with
+// three parts, in bf16 parts whose sum is the weight (base/bf16-inl.h).
 void round_to_words(const PanelBlock& block, std::int64_t k, const WordLayout& to, std::uint16_t* weights);
 
 // y [m, cols] = x·W for a group of the layout's columns or fewer, y row-major without gaps; x [m, steps·64 bytes], rows

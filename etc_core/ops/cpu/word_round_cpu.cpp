@@ -1,5 +1,6 @@
 // Rounds fp32 weights to bf16, or splits them in three bf16 parts, directly in words (word_product.h). Weights of a
-// training step are packed in every call, and one pass takes 0.25 to 0.65 of the time of copies, rounding and packing one after the other.
+// training step are packed in every call, and one pass takes 0.25 to 0.65 of the time of copies, rounding and packing one
+// after the other.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/word_round_cpu.cpp"
 #include "etc_core/base/integers.h"
