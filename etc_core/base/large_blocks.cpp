@@ -129,7 +129,12 @@ bool move_huge_page(State& s, char* to) {
   const auto [data, block] = *least;
   const HugePages pages = huge_pages(data, block.bytes);
   char* const page = pages.first + pages.bytes - kHugePage;
-  if (::mremap(page, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) return false;
+  // A huge page is part of one mapping, because all mappings start at huge page boundaries.
+  if (::mremap(page, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+    // The kernel may have unmapped the place before it failed (lack of its own memory).
+    ::mmap(to, kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    return false;
+  }
   s.kept.erase(least);
   if (page > data) s.kept.emplace(data, Kept{page - data, block.freed});
   const std::int64_t behind = data + block.bytes - (page + kHugePage);
