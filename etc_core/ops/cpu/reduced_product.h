@@ -19,14 +19,16 @@ bool fp32_in_parts();
 
 // One product of several rows by one group of columns.
 struct ReducedRun {
-  std::int64_t rows = 0;    // a multiple of 16
-  const void* x = nullptr;  // [rows, k], rows row_bytes() apart
+  std::int64_t rows = 0;         // int8: a multiple of 16
+  const void* x = nullptr;       // [rows rounded up to 16, k]
+  std::int64_t x_row_bytes = 0;  // from row to row; 0: row_bytes()
   const void* packed = nullptr;
-  std::int64_t first_col = 0;  // of the group
-  void* scratch = nullptr;     // scratch_bytes(rows)
-  void* y = nullptr;           // [rows, min(group_cols, n - first_col)], without gaps
-  bool add = false;            // fp32 only: y +=
-  NextRows next = {};          // destination of y once it is finished
+  std::int64_t first_col = 0;    // of the group
+  void* scratch = nullptr;       // scratch_bytes(rows)
+  void* y = nullptr;             // [rows, min(group_cols, n - first_col)]
+  std::int64_t y_row_bytes = 0;  // from row to row; 0, always with int8: no gaps
+  bool add = false;              // y +=, not with int8
+  NextRows next = {};            // destination of y once it is finished
 };
 
 // y [rows, n] = x [rows, k]·W [k, n], a group of columns at a time.
@@ -38,8 +40,8 @@ class ReducedProduct {
  public:
   ReducedProduct(ComputeType compute, std::int64_t n, std::int64_t k);
 
-  // Distance between rows of x, and between the parts of a row (one part: row_bytes()); at least k numbers. The gap after
-  // a row or part must be zero.
+  // Distance between rows of x in a layout that is fast, and between the parts of a row (one part: row_bytes()); at least
+  // k numbers. The numbers after the k-th, up to a multiple of 64 bytes, must be zero.
   std::int64_t row_bytes() const;
   std::int64_t part_bytes() const;
   std::int64_t group_cols() const;  // columns of a group; n need not be a multiple

@@ -61,8 +61,17 @@ class WordKernel final : public ReducedKernel {
 
   void run(const ReducedRun& of) const override {
     const auto* group = static_cast<const char*>(of.packed) + of.first_col / group_cols() * group_bytes();
-    const std::int64_t cols = std::min(group_cols(), n_ - of.first_col);
-    const WordProduct product{of.rows, cols, steps(), of.x, row_bytes(), group, of.y, of.add, of.next};
+    WordProduct product;
+    product.m = of.rows;
+    product.cols = std::min(group_cols(), n_ - of.first_col);
+    product.steps = steps();
+    product.x = of.x;
+    product.x_row_bytes = of.x_row_bytes > 0 ? of.x_row_bytes : row_bytes();
+    product.weights = group;
+    product.y = of.y;
+    product.y_row_bytes = of.y_row_bytes > 0 ? of.y_row_bytes : product.cols * kSumBytes;
+    product.add = of.add;
+    product.next = of.next;
     (compute_ == ComputeType::int8 ? products_.int8 : products_.bf16)(product);
   }
 

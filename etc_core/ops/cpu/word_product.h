@@ -14,6 +14,7 @@ inline constexpr std::int64_t kWordRowBytes = 64;  // 16 words, one per column; 
 inline constexpr std::int64_t kWordRows = 16;      // of a block: 16 words of k
 inline constexpr std::int64_t kWordCols = 16;      // of a block
 inline constexpr std::int64_t kWordBlockBytes = kWordRows * kWordRowBytes;
+inline constexpr std::int64_t kSumBytes = 4;  // of a number of y
 
 // Memory layout of a group of columns: the number of adjacent blocks of 16 columns, and the bytes from block to block
 // and from word to word within 16 words of k. AMX loads whole blocks, AVX-512 one word of all blocks at a time. With
@@ -37,18 +38,19 @@ void pack_words(const std::uint8_t* w, std::int64_t k, std::int64_t n, const Wor
 // three parts, in bf16 parts whose sum is the weight (base/bf16-inl.h).
 void round_to_words(const PanelBlock& block, std::int64_t k, const WordLayout& to, std::uint16_t* weights);
 
-// y [m, cols] = x·W for a group of the layout's columns or fewer, y row-major without gaps; x [m, steps·64 bytes], rows
-// row_bytes apart; m a multiple of 16; packed weights of one group. A row is summed over k in order.
+// y [m, cols] = x·W, or y += x·W, for a group of the layout's columns or fewer; x [m rounded up to 16, steps·64 bytes];
+// packed weights of one group. A row is summed over k in order, with `add` starting at its y.
 //   …_bf16: bf16 -> fp32        …_int8: unsigned and signed bytes -> int32
 //   …_fp32: numbers in three bf16 parts -> fp32; x [m, 3, steps·64 bytes]
 struct WordProduct {
   std::int64_t m = 0, cols = 0;
   std::int64_t steps = 0;  // of 64 bytes of k
   const void* x = nullptr;
-  std::int64_t row_bytes = 0;
+  std::int64_t x_row_bytes = 0;  // from row to row
   const void* weights = nullptr;
-  void* y = nullptr;   // numbers of 4 bytes
-  bool add = false;    // y +=, for …_fp32 only: the sums of earlier k go on
+  void* y = nullptr;
+  std::int64_t y_row_bytes = 0;
+  bool add = false;
   NextRows next = {};  // rows that avx512_… prefetches while it computes; they do not affect results
 };
 

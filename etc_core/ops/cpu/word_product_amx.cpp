@@ -12,6 +12,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -69,18 +70,17 @@ inline void add_products_of_parts(const char* x, std::int64_t x_part, std::int64
   add_products<kType, kBoth>();
 }
 
-// One group of columns: x [32 or 16, k] times weights [steps][2][16 x 64 bytes] into y [32 or 16, 32], rows of y 128
+// One group of columns: x [32 or 16, k] times weights [steps][2][16 x 64 bytes] into y [32 or 16, 32], rows of y y_row
 // bytes apart. kBoth: 32 rows. The four sums stay in the tile registers between the steps. With 16 rows, tiles 2, 3 and
 // 5 are not used, so that the last rows of a matrix cost half.
 template <ComputeType kType, bool kBoth>
-void sum_tiles(const WordProduct& p, const char* x, char* y) {
-  constexpr std::int64_t kYRowBytes = 2 * kWordRowBytes;  // 32 sums of 4 bytes
+void sum_tiles(const WordProduct& p, const char* x, char* y, std::int64_t y_row) {
   const auto* weights = static_cast<const char*>(p.weights);
   if (p.add) {
-    _tile_loadd(0, y, kYRowBytes);
-    _tile_loadd(1, y + kWordRowBytes, kYRowBytes);
-    if constexpr (kBoth) _tile_loadd(2, y + kWordRows * kYRowBytes, kYRowBytes);
-    if constexpr (kBoth) _tile_loadd(3, y + kWordRows * kYRowBytes + kWordRowBytes, kYRowBytes);
+    _tile_loadd(0, y, y_row);
+    _tile_loadd(1, y + kWordRowBytes, y_row);
+    if constexpr (kBoth) _tile_loadd(2, y + kWordRows * y_row, y_row);
+    if constexpr (kBoth) _tile_loadd(3, y + kWordRows * y_row + kWordRowBytes, y_row);
   } else {
     _tile_zero(0);
     _tile_zero(1);
@@ -89,20 +89,20 @@ void sum_tiles(const WordProduct& p, const char* x, char* y) {
   }
   for (std::int64_t step = 0; step < p.steps; ++step) {
     if constexpr (kType == ComputeType::fp32) {
-      add_products_of_parts<kBoth>(x, p.steps * kWordRowBytes, p.row_bytes, weights, p.steps * 2 * kWordBlockBytes);
+      add_products_of_parts<kBoth>(x, p.steps * kWordRowBytes, p.x_row_bytes, weights, p.steps * 2 * kWordBlockBytes);
     } else {
-      load_x<kBoth>(x, p.row_bytes);
+      load_x<kBoth>(x, p.x_row_bytes);
       load_w(weights);
       add_products<kType, kBoth>();
     }
     x += kWordRowBytes;
     weights += 2 * kWordBlockBytes;
   }
-  _tile_stored(0, y, kYRowBytes);
-  _tile_stored(1, y + kWordRowBytes, kYRowBytes);
+  _tile_stored(0, y, y_row);
+  _tile_stored(1, y + kWordRowBytes, y_row);
   if constexpr (kBoth) {
-    _tile_stored(2, y + kWordRows * kYRowBytes, kYRowBytes);
-    _tile_stored(3, y + kWordRows * kYRowBytes + kWordRowBytes, kYRowBytes);
+    _tile_stored(2, y + kWordRows * y_row, y_row);
+    _tile_stored(3, y + kWordRows * y_row + kWordRowBytes, y_row);
   }
 }
 
@@ -111,31 +111,33 @@ inline void order_memory() {
   __asm__ volatile("" ::: "memory");
 }
 
-// All rows of y for one group of columns. Only a group of exactly 32 columns is as wide as y's rows. The tiles of
-// narrower groups are stored in a buffer, from which the existing columns are copied.
+// All rows of y for one group of columns. Tiles that reach beyond y, because it has fewer than 32 columns or not a multiple
+// of 16 rows, are stored in a buffer, from which the existing numbers are copied.
 template <ComputeType kType>
 void multiply(const WordProduct& p) {
-  constexpr std::int64_t kNumber = 4, kCols = kAmxWords.cols(), kGroupRow = kCols * kNumber;  // bytes of y
-  const std::int64_t y_row = p.cols * kNumber;
-  alignas(64) char group[2 * kWordRows * kGroupRow];  // [32, 32] of 4 bytes, used for fewer columns
+  constexpr std::int64_t kCols = kAmxWords.cols(), kGroupRow = kCols * kSumBytes;
+  const auto width = static_cast<std::size_t>(p.cols * kSumBytes);
+  alignas(64) char group[2 * kWordRows * kGroupRow];  // [32, 32]
   for (std::int64_t row = 0; row < p.m; row += 2 * kWordRows) {
-    const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
-    char* y = static_cast<char*>(p.y) + row * y_row;
-    const bool whole = p.cols == kCols, both = row + kWordRows < p.m;
-    const std::int64_t rows = (both ? 2 : 1) * kWordRows;
-    char* to = whole ? y : group;
+    const char* x = static_cast<const char*>(p.x) + row * p.x_row_bytes;
+    char* y = static_cast<char*>(p.y) + row * p.y_row_bytes;
+    const bool both = row + kWordRows < p.m;
+    const std::int64_t of_tiles = (both ? 2 : 1) * kWordRows, rows = std::min(of_tiles, p.m - row);
+    const bool whole = p.cols == kCols && rows == of_tiles;
     for (std::int64_t i = 0; p.add && !whole && i < rows; ++i) {
-      std::memcpy(group + i * kGroupRow, y + i * y_row, static_cast<std::size_t>(y_row));
+      std::memcpy(group + i * kGroupRow, y + i * p.y_row_bytes, width);
     }
+    char* const to = whole ? y : group;
+    const std::int64_t to_row = whole ? p.y_row_bytes : kGroupRow;
     order_memory();
     if (both) {
-      sum_tiles<kType, true>(p, x, to);
+      sum_tiles<kType, true>(p, x, to, to_row);
     } else {
-      sum_tiles<kType, false>(p, x, to);
+      sum_tiles<kType, false>(p, x, to, to_row);
     }
     order_memory();
     for (std::int64_t i = 0; !whole && i < rows; ++i) {
-      std::memcpy(y + i * y_row, group + i * kGroupRow, static_cast<std::size_t>(y_row));
+      std::memcpy(y + i * p.y_row_bytes, group + i * kGroupRow, width);
     }
   }
 }

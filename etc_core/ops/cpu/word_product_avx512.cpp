@@ -7,6 +7,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -32,24 +33,27 @@ inline __m512i add_products(__m512i sum, __m512i x, __m512i w) {
   }
 }
 
-// 8 rows by 48 columns.   x [8, steps·64 bytes], rows row_bytes apart; y [8, 48]
+// 8 rows by 48 columns.   x [8, steps·64 bytes], y [8, 48], rows y_row bytes apart
 // Pragmas unroll the loops over rows and vectors; otherwise GCC 12 does not keep the sums in registers.
 template <bool kBytes>
-inline void sum_tile(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
+inline void sum_tile(const WordProduct& p, const char* x, char* y, std::int64_t y_row) {
   __m512i sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_si512();
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = p.add ? _mm512_loadu_si512(y + r * y_row + v * kWordRowBytes) : _mm512_setzero_si512();
+    }
   }
-  for (std::int64_t word = 0; word < steps * kWordRows; ++word, x += sizeof(int), weights += kTileRow) {
+  const auto* weights = static_cast<const char*>(p.weights);
+  for (std::int64_t word = 0; word < p.steps * kWordRows; ++word, x += sizeof(int), weights += kTileRow) {
     __m512i w[kVectors];
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) w[v] = _mm512_loadu_si512(weights + v * kWordRowBytes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       int numbers;
-      std::memcpy(&numbers, x + r * row_bytes, sizeof(numbers));
+      std::memcpy(&numbers, x + r * p.x_row_bytes, sizeof(numbers));
       const __m512i row = _mm512_set1_epi32(numbers);
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) sum[r][v] = add_products<kBytes>(sum[r][v], row, w[v]);
@@ -58,7 +62,7 @@ inline void sum_tile(const char* x, std::int64_t row_bytes, const char* weights,
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(y + r * kTileRow + v * kWordRowBytes, sum[r][v]);
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(y + r * y_row + v * kWordRowBytes, sum[r][v]);
   }
 }
 
@@ -69,24 +73,27 @@ inline void ask_for_rows(const char* row, std::int64_t row_bytes, std::int64_t b
   }
 }
 
-// All rows of y. Only a group of exactly 48 columns is as wide as a tile. Tiles of narrower groups are stored in a
-// buffer, from which the existing columns are copied.
+// All rows of y. Tiles that reach beyond y, because it has fewer than 48 columns or not a multiple of 8 rows, are stored in
+// a buffer, from which the existing numbers are copied.
 template <bool kBytes>
 void multiply(const WordProduct& p) {
-  const std::int64_t y_row = p.cols * 4;
-  const bool whole = p.cols == kCols;
+  const auto width = static_cast<std::size_t>(p.cols * kSumBytes);
   alignas(64) char tile[kRows * kTileRow];
   for (std::int64_t row = 0; row < p.m; row += kRows) {
-    const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
-    char* y = static_cast<char*>(p.y) + row * y_row;
+    const char* x = static_cast<const char*>(p.x) + row * p.x_row_bytes;
+    char* y = static_cast<char*>(p.y) + row * p.y_row_bytes;
+    const std::int64_t rows = std::min<std::int64_t>(kRows, p.m - row);
+    const bool whole = p.cols == kCols && rows == kRows;
     if (p.next.first != nullptr) {
       const char* next = static_cast<const char*>(p.next.first) + row * p.next.row_bytes;
       ask_for_rows(next, p.next.row_bytes, p.cols * p.next.number_bytes);
     }
-    sum_tile<kBytes>(x, p.row_bytes, static_cast<const char*>(p.weights), p.steps, whole ? y : tile);
-    if (whole) continue;
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      std::memcpy(y + r * y_row, tile + r * kTileRow, static_cast<std::size_t>(y_row));
+    for (std::int64_t r = 0; p.add && !whole && r < rows; ++r) {
+      std::memcpy(tile + r * kTileRow, y + r * p.y_row_bytes, width);
+    }
+    sum_tile<kBytes>(p, x, whole ? y : tile, whole ? p.y_row_bytes : kTileRow);
+    for (std::int64_t r = 0; !whole && r < rows; ++r) {
+      std::memcpy(y + r * p.y_row_bytes, tile + r * kTileRow, width);
     }
   }
 }

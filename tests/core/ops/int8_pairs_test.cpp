@@ -1,29 +1,21 @@
 // Products of bytes are exact with every kernel.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "etc_core/base/cpu_features.h"
-#include "etc_core/base/not_copied.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/ops/linear_support.h"
+#include "tests/support/aligned_bytes.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
 using namespace etc;
 using namespace etc::ops::cpu;
+using etc::test::Bytes64;
 
 namespace {
-
-// Memory aligned to 64 bytes, as the kernels receive it.
-struct Bytes64 : NotCopied {
-  explicit Bytes64(std::int64_t size)
-      : bytes(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>((size + 63) / 64 * 64)))) {}
-  ~Bytes64() { std::free(bytes); }
-  std::byte* bytes;
-};
 
 // Operands of a product [m, k] by [k, n]: the largest magnitudes among others, so that sums of 16 bits would overflow.
 struct Operands {
@@ -68,7 +60,14 @@ std::vector<std::int32_t> product_of(const ReducedKernel& kernel, const Operands
   for (std::int64_t col = 0; col < of.n; col += kernel.group_cols()) {
     const std::int64_t cols = std::min(kernel.group_cols(), of.n - col), bytes = of.m * cols * 4;
     std::fill_n(y.bytes, bytes + 2 * kGuards, kGuard);
-    kernel.run({of.m, x.bytes, packed.bytes, col, scratch.bytes, y.bytes + kGuards});
+    ReducedRun run;
+    run.rows = of.m;
+    run.x = x.bytes;
+    run.packed = packed.bytes;
+    run.first_col = col;
+    run.scratch = scratch.bytes;
+    run.y = y.bytes + kGuards;
+    kernel.run(run);
     for (std::int64_t i = 0; i < of.m; ++i) {
       std::memcpy(all.data() + i * of.n + col, y.bytes + kGuards + i * cols * 4, static_cast<std::size_t>(cols) * 4);
     }
