@@ -165,7 +165,9 @@ def main():
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=3,
+                        help="timed calls, after one call of full length; with 1, etc warms up with a short input, so "
+                             "that beyond 2,048 tokens its time includes the page faults of memory used for the first time")
     parser.add_argument("--budget", type=float, help="time limit for the whole run in seconds")
     parser.add_argument("--name", default="comparison", help="prefix of the names of the output files")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("comparison"), help="results folder")

@@ -1,5 +1,5 @@
-// Dense layers whose operands are bf16, int8, or fp32 in bf16 parts: rows of x are rounded (split) in every call, weights
-// when they are packed. bf16 rows of x that consist of whole cache lines are read where they are, others are copied.
+// Dense layers whose operands are bf16, int8, or fp32 in bf16 parts: rows of x are rounded (split) in every call, bf16 rows
+// are copied; weights when they are packed.
 //
 // Tiles of 64 rows (fewer at the end) by panels of 192 columns, as in fp32. A task takes a block of rows, rounds them
 // once, and iterates over the panels: a panel of weights stays in the second-level cache while the tiles of the block
@@ -97,11 +97,11 @@ void quantize_columns(const float* w, std::int64_t in, std::int64_t width, std::
   }
 }
 
-// One block of rows as operands, a step at a time: rounded, or x itself.
-class OperandRows {
+// One block of rows, rounded a step at a time.
+class RoundedRows {
  public:
   // Rows [first, first + rows) of p.x; operands, scales: TaskMemory.
-  OperandRows(const DenseProduct& p, const Layout& layout, std::int64_t first, std::int64_t rows, std::byte* operands,
+  RoundedRows(const DenseProduct& p, const Layout& layout, std::int64_t first, std::int64_t rows, std::byte* operands,
               float* scales)
       : p_(p),
         layout_(layout),
@@ -110,29 +110,6 @@ class OperandRows {
         padded_(round_up(rows, kTileRows)),
         operands_(operands),
         scales_(scales) {}
-
-  void prepare(std::int64_t step) {
-    if (in_place()) {
-      rows_at_ = reinterpret_cast<const std::byte*>(p_.x.bf16 + first_ * p_.x_stride);
-      row_bytes_ = p_.x_stride * static_cast<std::int64_t>(sizeof(Bf16));
-    } else {
-      rows_at_ = operands_;
-      round(step);
-    }
-  }
-
-  const std::byte* row(std::int64_t i) const { return rows_at_ + i * row_bytes_; }
-  std::int64_t row_bytes() const { return row_bytes_; }
-  const float* scales(std::int64_t row) const { return scales_ + row; }
-
- private:
-  // Whether the products can read the rows of x: bf16 numbers, all in one step, no padding of k or of the rows.
-  bool in_place() const {
-    if (layout_.compute != ComputeType::bf16 || p_.x.bf16 == nullptr) return false;
-    constexpr std::int64_t kLine = 64 / sizeof(Bf16);
-    return reinterpret_cast<std::uintptr_t>(p_.x.bf16) % 64 == 0 && p_.x_stride % kLine == 0 &&
-           layout_.in % kLine == 0 && rows_ % kRowStep == 0;
-  }
 
   void round(std::int64_t step) {
     const ReducedProduct& product = layout_.product(step, 0);
@@ -157,13 +134,15 @@ class OperandRows {
     std::memset(operands_ + rows_ * row_bytes_, 0, static_cast<std::size_t>((padded_ - rows_) * row_bytes_));
   }
 
+  const std::byte* row(std::int64_t i) const { return operands_ + i * row_bytes_; }
+  const float* scales(std::int64_t row) const { return scales_ + row; }
+
+ private:
   const DenseProduct& p_;
   const Layout& layout_;
-  std::int64_t first_, rows_, padded_;
+  std::int64_t first_, rows_, padded_, row_bytes_ = 0;
   std::byte* operands_;  // [rows rounded up to whole tiles, a step of in]
   float* scales_;        // [rows], int8 only
-  const std::byte* rows_at_ = nullptr;
-  std::int64_t row_bytes_ = 0;
 };
 
 // Data shared by the tiles of a block of rows. packed: W in its Layout; scratch: for a product's run.
@@ -171,7 +150,7 @@ struct TileContext {
   const DenseProduct& p;
   const Layout& layout;
   const std::byte* packed;
-  const OperandRows& x;
+  const RoundedRows& x;
   std::int64_t first_row;  // of the block
   float* sums;             // of a tile [64, group_cols], int32 for int8; with several steps [tiles][64, out]
   std::byte* scratch;
@@ -211,7 +190,6 @@ void multiply_tile(const TileContext& c, std::int64_t step, std::int64_t panel, 
     ReducedRun run;
     run.rows = height;
     run.x = c.x.row(row);
-    run.x_row_bytes = c.x.row_bytes();
     run.packed = weights;
     run.first_col = col;
     run.scratch = c.scratch;
@@ -246,12 +224,12 @@ struct RowBlock {
 void block_of_rows(const DenseProduct& p, const Layout& layout, const std::byte* packed, const RowBlock& block,
                    const TaskMemory& parts, std::byte* memory) {
   const auto [first, rows] = block;
-  OperandRows x(p, layout, first, rows, memory, reinterpret_cast<float*>(memory + parts.scales));
+  RoundedRows x(p, layout, first, rows, memory, reinterpret_cast<float*>(memory + parts.scales));
   const TileContext context{
       p, layout, packed, x, first, reinterpret_cast<float*>(memory + parts.sums), memory + parts.run};
   const ReducedUse use(layout.whole);
   for (std::int64_t step = 0; step < layout.steps; ++step) {
-    x.prepare(step);
+    x.round(step);
     for (std::int64_t panel = 0; panel < layout.panels; ++panel) {
       for (std::int64_t row = 0; row < rows; row += kTileRows) {
         multiply_tile(context, step, panel, row, std::min(kTileRows, rows - row));

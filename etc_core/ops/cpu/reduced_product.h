@@ -19,9 +19,8 @@ bool fp32_in_parts();
 
 // One product of several rows by one group of columns.
 struct ReducedRun {
-  std::int64_t rows = 0;         // int8: a multiple of 16
-  const void* x = nullptr;       // [rows rounded up to 16, k]
-  std::int64_t x_row_bytes = 0;  // from row to row; 0: row_bytes()
+  std::int64_t rows = 0;    // int8: a multiple of 16
+  const void* x = nullptr;  // [rows rounded up to 16, k], rows row_bytes() apart
   const void* packed = nullptr;
   std::int64_t first_col = 0;    // of the group
   void* scratch = nullptr;       // scratch_bytes(rows)
@@ -40,8 +39,8 @@ class ReducedProduct {
  public:
   ReducedProduct(ComputeType compute, std::int64_t n, std::int64_t k);
 
-  // Distance between rows of x in a layout that is fast, and between the parts of a row (one part: row_bytes()); at least
-  // k numbers. The numbers after the k-th, up to a multiple of 64 bytes, must be zero.
+  // Distance between rows of x, and between the parts of a row (one part: row_bytes()); at least k numbers. The gap after
+  // a row or part must be zero.
   std::int64_t row_bytes() const;
   std::int64_t part_bytes() const;
   std::int64_t group_cols() const;  // columns of a group; n need not be a multiple

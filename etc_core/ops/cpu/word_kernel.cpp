@@ -66,7 +66,7 @@ class WordKernel final : public ReducedKernel {
     product.cols = std::min(group_cols(), n_ - of.first_col);
     product.steps = steps();
     product.x = of.x;
-    product.x_row_bytes = of.x_row_bytes > 0 ? of.x_row_bytes : row_bytes();
+    product.x_row_bytes = row_bytes();
     product.weights = group;
     product.y = of.y;
     product.y_row_bytes = of.y_row_bytes > 0 ? of.y_row_bytes : product.cols * kSumBytes;

@@ -1,12 +1,9 @@
-// Products of bf16 with every kernel: added to a part of a larger array, and of rows that are read where they are.
-#include <algorithm>
+// Products of bf16 with every kernel, added to a part of a larger array.
 #include <cstring>
 #include <vector>
 
 #include "etc_core/base/bf16.h"
-#include "etc_core/base/cpu_features.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
-#include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
 #include "tests/support/aligned_bytes.h"
 #include "tests/support/catch.h"
@@ -44,7 +41,7 @@ float exact_sum(const Case& of, std::int64_t i, std::int64_t j) {
 void check_added(const ReducedKernel& kernel, const Case& of) {
   constexpr std::int64_t kAround = 5;  // numbers left and right of y, rows above and below
   const std::int64_t width = of.n + 2 * kAround, x_rows = (of.m + 15) / 16 * 16;
-  const std::int64_t x_row = (of.k * 2 + 63) / 64 * 64 + 192;  // further apart than the kernel would have them
+  const std::int64_t x_row = kernel.row_bytes();
   Bytes64 x(x_rows * x_row), packed(kernel.packed_bytes());
   std::memset(x.bytes, 0, static_cast<std::size_t>(x_rows * x_row));
   const auto x_numbers = small_numbers(of.m * of.k, 0), w = small_numbers(of.k * of.n, 3);
@@ -59,7 +56,6 @@ void check_added(const ReducedKernel& kernel, const Case& of) {
     ReducedRun run;
     run.rows = of.m;
     run.x = x.bytes;
-    run.x_row_bytes = x_row;
     run.packed = packed.bytes;
     run.first_col = col;
     run.y = all.data() + kAround * width + kAround + col;
@@ -88,36 +84,5 @@ TEST_CASE("products of bf16 are added to a part of an array and touch nothing be
     CAPTURE(of.m, of.n, of.k);
     if (const auto tiles = amx_kernel(ComputeType::bf16, of.n, of.k)) check_added(*tiles, of);
     if (const auto vectors = avx512_kernel(ComputeType::bf16, of.n, of.k)) check_added(*vectors, of);
-  }
-}
-
-TEST_CASE("a bf16 layer has the same bits for rows that it reads where they are and rows that it copies", "[reduced]") {
-  ops::register_cpu_ops();
-  if (!cpu_offers(ComputeType::bf16)) return;
-  for (const Case& of : {Case{48, 100, 64}, Case{80, 192, 96}, Case{160, 40, 3072}}) {
-    CAPTURE(of.m, of.n, of.k);
-    std::vector<float> w;
-    for (std::int64_t i = 0; i < of.k * of.n; ++i) w.push_back(0.37f * small(i) + 0.001f);
-    const auto packed = ops::pack_weights(Device::cpu, {w.data(), of.k, of.n}, ComputeType::bf16);
-    const auto x = small_numbers(of.m * of.k, 0);
-    const std::int64_t stride = of.k + 32;
-    const auto layer = [&](std::int64_t rows, std::int64_t offset) {  // of numbers behind a cache line's beginning
-      Bytes64 memory((rows * stride + offset) * 2);
-      auto* const at = reinterpret_cast<Bf16*>(memory.bytes) + offset;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        std::copy_n(x.data() + i * of.k, of.k, at + i * stride);
-        std::fill_n(at + i * stride + of.k, i + 1 < rows ? 32 : 0, Bf16{0x7fc0});  // NaN between the rows
-      }
-      std::vector<float> y(static_cast<std::size_t>(rows * of.n));
-      ops::LinearForward a{.rows = rows, .in = of.k, .out = of.n, .x_bf16 = at, .x_stride = stride};
-      a.packed = &packed;
-      a.y = y.data();
-      a.y_stride = of.n;
-      ops::linear(Device::cpu, a);
-      return y;
-    };
-    const auto in_place = layer(of.m, 0), copied = layer(of.m, 1), fewer = layer(of.m - 1, 0);
-    CHECK(in_place == copied);
-    CHECK(std::equal(fewer.begin(), fewer.end(), in_place.begin()));
   }
 }
