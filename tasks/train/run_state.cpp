@@ -132,10 +132,11 @@ Json run_identity(const RunConfig& config, const RunData& files, const OpenedDev
   identity["machine"]["instruction set"] = instruction_set();
   identity["machine"][kDeviceKey] = device.device == Device::cpu ? kHost : device.description;
   if (device.device == Device::cpu && training_compute(config.training) == ComputeType::bf16) {
-    // Names the order of sums, too: programs before this one multiplied the gradients of one group of queries at a time,
-    // and all query blocks had 512 queries.
+    // Names the order of sums, too: earlier programs multiplied the gradients of one group of queries at a time, all their
+    // query blocks had 512 queries, and they added sums over 512 tokens to weight gradients.
     const std::string unit = cpu_has_amx(ComputeType::bf16) ? "AMX" : "AVX-512";
-    identity["machine"]["bf16 products"] = unit + ", two groups of queries at once, longer query blocks";
+    identity["machine"]["bf16 products"] =
+        unit + ", two groups of queries at once, longer query blocks, sums over all tokens";
   }
   return identity;
 }

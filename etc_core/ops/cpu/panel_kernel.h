@@ -42,6 +42,6 @@ const PanelKernel& panel_kernel();
 // product_library() (library_versions.h) if our own micro-kernels are used, which need no version: fused multiply-adds in
 // order give the same bits on every processor; products of bf16 parts (reduced_product.h) do on every one with AMX.
 inline constexpr const char* kOwnProducts = "own products";
-inline constexpr const char* kProductsOfParts = "own products of bf16 parts (AMX)";
+inline constexpr const char* kProductsOfParts = "own products of bf16 parts (AMX), sums over all tokens";
 
 }  // namespace etc::ops::cpu
