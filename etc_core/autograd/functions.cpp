@@ -128,7 +128,7 @@ struct DenseGradient {
   explicit DenseGradient(const Tensor& dx) : to(all_rows(dx)) {}
 };
 
-// Adds to the gradients of the parts, and writes (or adds to) dx. dz [rows, dense.out()].
+// Writes or adds to the gradients of the parts, and to dx. dz [rows, dense.out()].
 void run_dense_backward(const Dense& dense, const DenseRows& input, DenseRows dz, const DenseGradient& dx) {
   ops::LinearBackward args{.rows = input.rows, .in = dense.in(), .dz_stride = dense.out(), .x = input.fp32};
   args.x_bf16 = input.bf16;
@@ -144,7 +144,11 @@ void run_dense_backward(const Dense& dense, const DenseRows& input, DenseRows dz
     args.dz = dz.fp32;
     args.dz_bf16 = dz.bf16;
     args.weight = data_of(part.kernel);
-    args.dweight = part.kernel->gradient().data();
+    // Without rows nothing is written.
+    if (input.rows == 0) part.kernel->gradient();
+    const Parameter::GradientTarget dweight = part.kernel->gradient_target();
+    args.dweight = dweight.data;
+    args.add_to_dweight = dweight.add;
     args.dbias = part.bias != nullptr ? part.bias->gradient().data() : nullptr;
     ops::linear_backward(input.device, args);
     if (dz.fp32 != nullptr) dz.fp32 += args.out;

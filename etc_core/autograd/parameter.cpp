@@ -19,4 +19,10 @@ Tensor& Parameter::gradient() {
   return grad;
 }
 
+Parameter::GradientTarget Parameter::gradient_target() {
+  const bool add = static_cast<bool>(grad);
+  if (!add) grad = Tensor::empty(shape, Purpose::gradients, value.device());
+  return {grad.data(), add};
+}
+
 }  // namespace etc

@@ -35,6 +35,14 @@ struct Parameter {
 
   // The gradient, allocated (zeroed, Purpose::gradients) on the value's device at the first call.
   Tensor& gradient();
+
+  // The same for an operator that can write the whole gradient: at the first call it is not zeroed, add is false, and the
+  // operator must write every number (=); later it must add to them (+=).
+  struct GradientTarget {
+    float* data;
+    bool add;
+  };
+  GradientTarget gradient_target();
 };
 
 }  // namespace etc

@@ -83,7 +83,7 @@ struct LinearForward {
 void linear(Device device, const LinearForward& args);
 
 // Gradients of z = x·W + b for dz = dL/dz (the caller has already applied the derivative of the activation).
-//   dx (= or +=) dz·Wᵀ,   dW += xᵀ·dz,   db += sum over the rows of dz
+//   dx (= or +=) dz·Wᵀ,   dW (= or +=) xᵀ·dz,   db += sum over the rows of dz
 // In bf16 the operands of the two products (dz and W, x and dz) are rounded to nearest even and their products summed
 // in fp32; db is the sum of the unrounded dz. bf16 has the range of fp32, so no loss scaling is needed.
 // Where the device keeps bf16 and the products are in bf16, dz, x and dx may each be given in bf16 instead: db is then
@@ -104,9 +104,10 @@ struct LinearBackward {
   float* dx = nullptr;                         // [M, in], rows dx_stride numbers apart; must not overlap dz
   Bf16* dx_bf16 = nullptr;                     // instead
   std::int64_t dx_stride = 0;
-  bool add_to_dx = false;    // false: dx =, true: dx +=
-  float* dweight = nullptr;  // +=  in the layout of weight
-  float* dbias = nullptr;    // +=  [out]
+  bool add_to_dx = false;      // false: dx =, true: dx +=
+  float* dweight = nullptr;    // in the layout of weight
+  bool add_to_dweight = true;  // false: dweight = (all of it is written, unless M is 0)
+  float* dbias = nullptr;      // +=  [out]
 };
 // Rules: a row of dx depends only on its row of dz and on W, as in linear(); dweight and dbias are sums over fixed
 // blocks of tokens in order.

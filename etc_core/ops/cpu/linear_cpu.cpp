@@ -145,9 +145,9 @@ void linear_backward(const LinearBackward& a) {
     on_panels(a.compute) ? weight_gradient_fp32(g) : weight_gradient_reduced(a.compute, g);
   };
   if (a.dweight != nullptr && a.layout == WeightLayout::in_out) {
-    gradient({a.rows, a.in, a.out, x, a.x_stride, dz, a.dz_stride, a.dweight, nullptr, a.dbias});
+    gradient({a.rows, a.in, a.out, x, a.x_stride, dz, a.dz_stride, a.dweight, a.add_to_dweight, nullptr, a.dbias});
   } else if (a.dweight != nullptr) {
-    gradient({a.rows, a.out, a.in, dz, a.dz_stride, x, a.x_stride, a.dweight, a.dbias, nullptr});
+    gradient({a.rows, a.out, a.in, dz, a.dz_stride, x, a.x_stride, a.dweight, a.add_to_dweight, a.dbias, nullptr});
   } else if (a.dbias != nullptr) {
     bias_gradient(a.rows, a.out, dz, a.dz_stride, a.dbias);
   }

@@ -11,7 +11,7 @@ namespace etc::ops::cpu {
 // Tokens are summed in blocks of this many, in order.
 inline constexpr std::int64_t kTokenBlock = 512;
 
-// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]; where the pointers are set, the column sums of a and b are added to
+// dw [p, q] (= or +=) aᵀ·b for a [rows, p], b [rows, q]; where the pointers are set, the column sums of a and b are added to
 // a_sums and b_sums. In fp32 products a and b are fp32.
 struct WeightGradient {
   std::int64_t rows, p, q;
@@ -20,8 +20,19 @@ struct WeightGradient {
   Numbers b;
   std::int64_t b_stride;
   float* dw;
+  bool add;  // false: dw =, true: dw +=
   float* a_sums;
   float* b_sums;
+
+  // The same without the first tokens: their products are in dw by then.
+  WeightGradient after(std::int64_t tokens) const {
+    WeightGradient rest = *this;
+    rest.rows -= tokens;
+    rest.a = a + tokens * a_stride;
+    rest.b = b + tokens * b_stride;
+    rest.add = true;
+    return rest;
+  }
 };
 
 void weight_gradient_fp32(const WeightGradient& gradient);

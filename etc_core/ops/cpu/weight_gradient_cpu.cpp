@@ -1,4 +1,4 @@
-// Weight gradients in fp32: dw += aᵀ·b.
+// Weight gradients in fp32: dw (= or +=) aᵀ·b.
 //
 // The library is not used: it packs aᵀ anew for every product and is slow for rows whose stride is a multiple of 4 KB,
 // as in base and large models; with AVX2 its order of summation also depends on the product's sizes. Here a tile packs
@@ -7,7 +7,7 @@
 //
 //     b: panels of kCols columns            [wide / kCols][tokens][kCols]
 //     a: strips of kRows columns            [strip][tokens][kRows], as many as stay in the second-level cache
-//     kRows x kCols of dw in registers  +=  strip · panel
+//     kRows x kCols of dw in registers  (= or +=)  strip · panel
 //
 // GFLOP/s of one core, dw [3072, 768] and [768, 768]: AMD EPYC, Zen 4, AVX-512 98 and 97, the library 95 and 97; AVX2 94
 // and 93, the library 38 and 68. Zen 5, AVX-512, a large product 250: 242 and 236; without RowsToPack 233 and 222.
@@ -49,6 +49,7 @@ struct PackedTile {
   std::int64_t b_stride;
   float* dw;  // [high, wide]
   std::int64_t dw_stride;
+  bool add;         // false: dw =, true: dw +=
   float* packed_a;  // room for [tokens, kPackedRows]
   float* packed_b;  // room for [tokens, wide rounded up to kColUnit]
 };
@@ -174,7 +175,7 @@ HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tok
   }
 }
 
-// Prefetches the part of dw that add_sums will update.
+// Prefetches the part of dw that put_sums will write.
 HWY_INLINE void prefetch_ahead(float* dw, std::int64_t stride) {
   HWY_UNROLL(8)
   for (int row = 0; row < kRows; ++row) {
@@ -183,9 +184,9 @@ HWY_INLINE void prefetch_ahead(float* dw, std::int64_t stride) {
   }
 }
 
-// dw [high, wide] += sum; high <= kRows, wide <= kCols.
-HWY_INLINE void add_sums(const FloatVec (&sum)[kRows][kVectors], std::int64_t high, std::int64_t wide, float* dw,
-                         std::int64_t stride) {
+// dw [high, wide] (= or, with add, +=) sum; high <= kRows, wide <= kCols.
+HWY_INLINE void put_sums(const FloatVec (&sum)[kRows][kVectors], std::int64_t high, std::int64_t wide, bool add,
+                         float* dw, std::int64_t stride) {
   const FloatTag d;
   if (high == kRows && wide == kCols) {
     HWY_UNROLL(8)
@@ -193,7 +194,7 @@ HWY_INLINE void add_sums(const FloatVec (&sum)[kRows][kVectors], std::int64_t hi
       HWY_UNROLL(3)
       for (int v = 0; v < kVectors; ++v) {
         float* const place = dw + row * stride + v * kLanes;  // [kLanes]
-        hn::StoreU(hn::Add(hn::LoadU(d, place), sum[row][v]), d, place);
+        hn::StoreU(add ? hn::Add(hn::LoadU(d, place), sum[row][v]) : sum[row][v], d, place);
       }
     }
     return;
@@ -203,7 +204,10 @@ HWY_INLINE void add_sums(const FloatVec (&sum)[kRows][kVectors], std::int64_t hi
     for (int v = 0; v < kVectors; ++v) hn::Store(sum[row][v], d, sums + row * kCols + v * kLanes);
   }
   for (std::int64_t row = 0; row < high; ++row) {
-    for (std::int64_t col = 0; col < wide; ++col) dw[row * stride + col] += sums[row * kCols + col];
+    for (std::int64_t col = 0; col < wide; ++col) {
+      float& place = dw[row * stride + col];
+      place = add ? place + sums[row * kCols + col] : sums[row * kCols + col];
+    }
   }
 }
 
@@ -239,21 +243,22 @@ HWY_INLINE RowsToPack b_behind(const PackedTile& tile, const RowRange& rows, std
           std::min(kColUnit, tile.wide), prefetches};
 }
 
-// dw of `rows` and columns [col, end) += their products.
-HWY_INLINE void add_products(const PackedTile& tile, const RowRange& rows, std::int64_t col, std::int64_t end,
-                             Ahead& ahead) {
+// dw of `rows` and columns [col, end) (= or +=) their products.
+HWY_INLINE void multiply(const PackedTile& tile, const RowRange& rows, std::int64_t col, std::int64_t end,
+                         Ahead& ahead) {
   for (; col < end; col += kCols) {
     for (std::int64_t row = 0; row < rows.count; row += kRows) {
       float* const dw = tile.dw + (rows.first + row) * tile.dw_stride + col;
       prefetch_ahead(dw, tile.dw_stride);
       FloatVec sum[kRows][kVectors];
       sum_of_products(tile.packed_a + row * tile.tokens, tile.packed_b + col * tile.tokens, tile.tokens, ahead, sum);
-      add_sums(sum, std::min<std::int64_t>(kRows, rows.count - row), std::min(kCols, end - col), dw, tile.dw_stride);
+      put_sums(sum, std::min<std::int64_t>(kRows, rows.count - row), std::min(kCols, end - col), tile.add, dw,
+               tile.dw_stride);
     }
   }
 }
 
-void add_tile(const PackedTile& tile) {
+void multiply_tile(const PackedTile& tile) {
   for (std::int64_t first = 0; first < tile.high; first += kPackedRows) {
     const RowRange rows{first, std::min(kPackedRows, tile.high - first)};
     pack_columns<kRows>(tile.a + first, tile.a_stride, tile.tokens, rows.count, tile.packed_a);
@@ -265,7 +270,7 @@ void add_tile(const PackedTile& tile) {
         pack_columns<kCols>(tile.b + col, tile.b_stride, tile.tokens, end - col, tile.packed_b + col * tile.tokens);
       }
       ahead.b = b_behind(tile, rows, end);
-      add_products(tile, rows, col, end, ahead);
+      multiply(tile, rows, col, end, ahead);
     }
   }
 }
@@ -306,16 +311,16 @@ PackedFloats packed_floats(std::int64_t rows, std::int64_t p, std::int64_t q) {
 }
 
 // The part of dw from row i and column j on.
-void add_part(const WeightGradient& g, std::int64_t i, std::int64_t j, float* packed_a, float* packed_b) {
+void multiply_part(const WeightGradient& g, std::int64_t i, std::int64_t j, float* packed_a, float* packed_b) {
   const TileSize size = tile_size(g.p, g.q);
   const std::int64_t high = std::min(size.high, g.p - i), wide = std::min(size.wide, g.q - j);
   for (std::int64_t t = 0; t < g.rows; t += kTokenBlock) {
     const std::int64_t tokens = std::min(kTokenBlock, g.rows - t);
     const float* a = g.a.fp32 + t * g.a_stride + i;  // [tokens, high]
     const float* b = g.b.fp32 + t * g.b_stride + j;  // [tokens, wide]
-    ETC_DISPATCH(add_tile)
+    ETC_DISPATCH(multiply_tile)
     ({high, wide, tokens, std::min(kTokenBlock, g.rows - t - tokens), a, g.a_stride, b, g.b_stride, g.dw + i * g.q + j,
-      g.q, packed_a, packed_b});
+      g.q, g.add || t > 0, packed_a, packed_b});
     // The column sums are added by the first tiles of a row or column, while their operand is in cache.
     if (g.a_sums != nullptr && j == 0) add_column_sums(tokens, high, a, g.a_stride, g.a_sums + i);
     if (g.b_sums != nullptr && i == 0) add_column_sums(tokens, wide, b, g.b_stride, g.b_sums + j);
@@ -334,7 +339,7 @@ void weight_gradient_fp32(const WeightGradient& g) {
   const std::int64_t across = ceil_div(g.q, size.wide);
   parallel_for(ceil_div(g.p, size.high) * across, [&](std::int64_t task, int thread) {
     float* const own = packed + thread * floats.both();
-    add_part(g, task / across * size.high, task % across * size.wide, own, own + floats.a);
+    multiply_part(g, task / across * size.high, task % across * size.wide, own, own + floats.a);
   });
 }
 

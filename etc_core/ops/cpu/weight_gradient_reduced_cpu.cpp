@@ -1,4 +1,4 @@
-// Weight gradients in bf16, or in fp32 from bf16 parts: dw += aᵀ·b.
+// Weight gradients in bf16, or in fp32 from bf16 parts: dw (= or +=) aᵀ·b.
 //
 // 512 tokens at a time are rounded (bf16: copied; fp32: split) once into the order in which the products read them, and
 // then used for all of dw:
@@ -10,8 +10,8 @@
 //     tile 1    │                   │           │       │       │                  │       │       │
 //               ├───────────────────┤           └───────┴───────┴─                 ├───────┼───────┼─
 //
-// A tile of dw is 64 by 192; its sums go on from block to block of 512 tokens, in order: a product starts at dw instead of
-// being added to it afterwards (0.97 of the CPU time of a training step in bf16). A panel of a block (fp32: 590 KB) stays
+// A tile of dw is 64 by 192; its sums go on from block to block of 512 tokens, in order: a product starts at dw (the first
+// one, where dw is written, at zero) instead of being added to it afterwards (0.97 of the CPU time of a training step in bf16). A panel of a block (fp32: 590 KB) stays
 // in the second-level cache for all tiles of a task. Several blocks at a time would save passes over dw, but their operands
 // would come from memory: fp32 [768, 768] 131 GFLOP/s with six blocks and 256 with one, bf16 565 and 631.
 #include <algorithm>
@@ -54,22 +54,22 @@ class RoundedTokens {
     return panels_ * panel_bytes() + tiles_ * kTileHigh * row_ * static_cast<std::int64_t>(sizeof(Bf16));
   }
 
-  // Adds the tokens of g from `first` on to dw. memory: bytes().
-  void add(const WeightGradient& g, std::int64_t first, std::byte* memory) const {
+  // The products of the first tokens of g. memory: bytes().
+  void multiply(const WeightGradient& g, std::byte* memory) const {
     auto* const a = reinterpret_cast<Bf16*>(memory + panels_ * panel_bytes());  // [tiles][64, row_]
     // Each number is rounded once: a task takes one tile of a or one panel of b.
     parallel_for(tiles_ + panels_, [&](std::int64_t task) {
       if (task < tiles_) {
-        round_tile(g, first, task, a + task * kTileHigh * row_);
+        round_tile(g, task, a + task * kTileHigh * row_);
       } else {
-        round_panel(g, first, task - tiles_, memory + (task - tiles_) * panel_bytes());
+        round_panel(g, task - tiles_, memory + (task - tiles_) * panel_bytes());
       }
     });
     // A task owns its part of dw, so the sums need no lock and their order is fixed.
     const std::int64_t of_task = tiles_of_task(), groups = ceil_div(tiles_, of_task);
     parallel_for(groups * panels_, [&](std::int64_t task) {
       const std::int64_t tile = task % groups * of_task, panel = task / groups;
-      add_tiles(g, tile, std::min(tiles_, tile + of_task), panel, a, memory + panel * panel_bytes());
+      multiply_tiles(g, tile, std::min(tiles_, tile + of_task), panel, a, memory + panel * panel_bytes());
     });
   }
 
@@ -88,9 +88,9 @@ class RoundedTokens {
   }
 
   // to [64, row_]: 64 columns of a, transposed; rows beyond p are zeros.
-  void round_tile(const WeightGradient& g, std::int64_t first, std::int64_t tile, Bf16* to) const {
+  void round_tile(const WeightGradient& g, std::int64_t tile, Bf16* to) const {
     const std::int64_t col = tile * kTileHigh, cols = std::min(kTileHigh, p_ - col);
-    const Numbers a = g.a + (first * g.a_stride + col);
+    const Numbers a = g.a + col;
     if (compute_ == ComputeType::fp32) {
       split_in_bf16_turned(a.fp32, g.a_stride, {tokens_, cols, padded_tokens(), row_, to});
     } else {
@@ -101,9 +101,9 @@ class RoundedTokens {
   }
 
   // to: up to 192 columns of b, packed.
-  void round_panel(const WeightGradient& g, std::int64_t first, std::int64_t panel, std::byte* to) const {
+  void round_panel(const WeightGradient& g, std::int64_t panel, std::byte* to) const {
     const std::int64_t col = panel * kPanelCols, cols = panel_width(q_, panel);
-    const Numbers b = g.b + (first * g.b_stride + col);
+    const Numbers b = g.b + col;
     const ReducedProduct& packing = panel + 1 < panels_ ? whole_ : last_;
     if (compute_ == ComputeType::fp32) {
       packing.round_and_pack({b.fp32, WeightLayout::in_out, tokens_, g.b_stride, 0, cols}, to);
@@ -117,9 +117,9 @@ class RoundedTokens {
     if (g.b_sums != nullptr) add_column_sums(tokens_, cols, b, g.b_stride, g.b_sums + col);
   }
 
-  // dw of the tiles [tile, end_tile) and one panel += their products.   a [tiles][64, row_]
-  void add_tiles(const WeightGradient& g, std::int64_t tile, std::int64_t end_tile, std::int64_t panel, const Bf16* a,
-                 const std::byte* b) const {
+  // dw of the tiles [tile, end_tile) and one panel (= or +=) their products.   a [tiles][64, row_]
+  void multiply_tiles(const WeightGradient& g, std::int64_t tile, std::int64_t end_tile, std::int64_t panel,
+                      const Bf16* a, const std::byte* b) const {
     const ReducedProduct& of_panel = panel + 1 < panels_ ? whole_ : last_;
     const std::int64_t width = panel_width(q_, panel), group = of_panel.group_cols();
     const ReducedUse use(of_panel);
@@ -132,7 +132,7 @@ class RoundedTokens {
         run.first_col = col;
         run.y = g.dw + tile * kTileHigh * q_ + panel * kPanelCols + col;
         run.y_row_bytes = q_ * static_cast<std::int64_t>(sizeof(float));
-        run.add = true;
+        run.add = g.add;
         of_panel.run(run);
       }
     }
@@ -150,9 +150,9 @@ void weight_gradient_reduced(ComputeType compute, const WeightGradient& g) {
   const RoundedTokens whole(compute, std::min(kTokenBlock, g.rows), g.p, g.q);
   Scratch scratch;
   auto* memory = scratch.take<std::byte>(whole.bytes());
-  std::int64_t first = 0;
-  for (; first + kTokenBlock <= g.rows; first += kTokenBlock) whole.add(g, first, memory);
-  if (first < g.rows) RoundedTokens(compute, g.rows - first, g.p, g.q).add(g, first, memory);
+  WeightGradient rest = g;
+  for (; rest.rows >= kTokenBlock; rest = rest.after(kTokenBlock)) whole.multiply(rest, memory);
+  if (rest.rows > 0) RoundedTokens(compute, rest.rows, g.p, g.q).multiply(rest, memory);
 }
 
 std::int64_t weight_gradient_reduced_scratch(ComputeType compute, std::int64_t rows, std::int64_t p, std::int64_t q) {

@@ -186,7 +186,7 @@ void multiply_backward(const LinearBackward& a) {
     multiply_rows(product);
   }
   if (a.dweight != nullptr) {
-    // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x. Rows of dW are not
+    // forward: z = x·W; so dW = xᵀ·dz, or its transpose dzᵀ·x. Rows of dW are not
     // tokens, so multiply_rows(), which slices tokens, does not apply.
     const Operand x(a.compute, {a.x, a.x_bf16, a.x_stride}, a.rows, a.in);
     Product product;
@@ -198,7 +198,7 @@ void multiply_backward(const LinearBackward& a) {
     product.b = (turned ? x : dz).as_stored();
     product.c = a.dweight;
     product.c_stride = product.cols;
-    product.add = true;
+    product.add = a.add_to_dweight;
     multiply(product);
   }
 }

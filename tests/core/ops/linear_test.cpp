@@ -1,7 +1,9 @@
 #include "etc_core/ops/linear.h"
 
 #include <cstring>
+#include <limits>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/activation.h"
 #include "etc_core/ops/register.h"
@@ -187,6 +189,31 @@ TEST_CASE("gradients of a dense layer are the products of the formula", "[core][
       ops::linear_backward(Device::cpu, a);
       REQUIRE(near_all("dx +=", sum.used(), sum64, product_tolerance(out)));
       REQUIRE(sum.untouched_outside());
+    }
+  }
+}
+
+TEST_CASE("a weight gradient written over other numbers has the bits of one added to zeros", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  for (const auto& [rows, in, out] : {Sizes{1, 1, 1}, Sizes{65, 7, 768}, Sizes{513, 97, 200}, Sizes{1100, 200, 97}}) {
+    const auto x = random_floats(rows * in, 1), dz = random_floats(rows * out, 2);
+    for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
+      for (const auto compute : {ComputeType::fp32, ComputeType::bf16}) {
+        if (!cpu_offers(compute)) continue;
+        CAPTURE(rows, in, out, static_cast<int>(layout), static_cast<int>(compute));
+        const auto run = [&, s = Sizes{rows, in, out}](float before, bool add) {
+          Guarded dw(s.in * s.out, before);
+          auto a = gradients_of(s, dz.data(), x.data());
+          a.layout = layout;
+          a.compute = compute;
+          a.dweight = dw.data();
+          a.add_to_dweight = add;
+          ops::linear_backward(Device::cpu, a);
+          CHECK(dw.guards_intact());
+          return dw.values();
+        };
+        CHECK(same_bits(run(std::numeric_limits<float>::quiet_NaN(), false), run(0, true)));
+      }
     }
   }
 }

@@ -98,6 +98,7 @@ TEST_CASE("emulated gradients of dense layers equal the CPU's, written and added
             a.dx_stride = s.in + s.gap;
             a.add_to_dx = add;
             if (wanted & 2) a.dweight = dweight.data();
+            a.add_to_dweight = add;
             if (wanted & 4) a.dbias = dbias.data();
             ops::linear_backward(device, a);
             CHECK(dx.guards_intact());
