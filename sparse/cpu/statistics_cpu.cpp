@@ -9,6 +9,7 @@
 
 #include "etc_core/base/vector_dispatch.h"
 #include "sparse/cpu/statistics_group-inl.h"
+#include "sparse/cpu/statistics_top-inl.h"
 #include "sparse/cpu/walk-inl.h"
 #include "sparse/register_cpu.h"
 
@@ -119,7 +120,10 @@ void take_group(const StatisticsCall& call, const Task& task, const QueryGroup& 
   if (args.distance_mass != nullptr) take_distances(call, group, own_key, of, scratch);
   if (call.compares()) take_divergences(call, of, scratch, sums);
   const std::int64_t queries = call.own.q.rows, first = task.head * queries;
-  if (args.top_keys != nullptr) take_top(call, group, of, scratch, args.top_keys + first * args.top);
+  if (args.top_keys != nullptr) {
+    take_top({args.top, scratch.p, scratch.own.group.p, scratch.used, scratch.greatest}, group.queries, of,
+             args.top_keys + (first + group.row) * args.top);
+  }
   for (int i = 0; i < group.queries; ++i) {
     write_query(call, sums, scratch, i, args.of_queries + (first + group.row + i) * kQueryStatistics);
   }

@@ -33,6 +33,7 @@ struct StatisticsScratch {
   // Sums over the groups of a task for the members of each query group, kept per lane.
   float* task_labels[kKeySets] = {nullptr, nullptr};  // [groups, labels, kGroup]
   float* task_distances = nullptr;                    // [groups, 2*reach + kGroup, kGroup], by key - first query
+  float* greatest = nullptr;                          // [top, kGroup]
 
   StatisticsScratch(Arena& arena, const StatisticsCall& call, const TaskSizes& sizes)
       : own(arena, call.own, sizes, Pass::forward) {
@@ -49,6 +50,7 @@ struct StatisticsScratch {
     if (call.args.distance_mass != nullptr) {
       task_distances = arena.take<float>(call.args.groups * call.distance_rows() * kGroup);
     }
+    if (call.args.top_keys != nullptr) greatest = arena.take<float>(call.args.top * kGroup);
   }
 
   void load(const StatisticsCall& call, std::int64_t number) {
@@ -238,31 +240,6 @@ inline void finish_task(const StatisticsCall& call, const StatisticsScratch& scr
     const float* const rows = scratch.task_distances + n / distances * call.distance_rows() * kGroup;
     double& to = slot[call.slot.of_distances + n];
     for (int i = 0; i < kGroup; ++i) to += static_cast<double>(rows[(n % distances + i) * kGroup + i]);
-  }
-}
-
-// The largest p of each query, in descending order; of equal values the first.
-inline void take_top(const StatisticsCall& call, const QueryGroup& group, const GroupBlocks& of,
-                     const StatisticsScratch& scratch, TopKey* top) {
-  const std::int64_t kept = call.args.top;
-  for (std::int64_t i = 0; i < group.queries; ++i) {
-    TopKey* const own = top + (group.row + i) * kept;  // [top]
-    std::fill_n(own, kept, TopKey());
-    std::int64_t at = i;
-    for (std::int64_t n = 0; n < of.count; ++n) {
-      const KeyBlock& block = of.blocks[n];
-      const std::uint16_t* const visible = block.tiles->visible.data() + block.column;  // [keys]
-      for (std::int64_t j = 0; j < block.keys; ++j, at += kGroup) {
-        const float p = scratch.p[at];
-        if ((visible[j] >> i & 1) == 0 || (own[kept - 1].key >= 0 && p <= own[kept - 1].probability)) continue;
-        std::int64_t place = kept - 1;
-        for (; place > 0 && (own[place - 1].key < 0 || own[place - 1].probability < p); --place) {
-          own[place] = own[place - 1];
-        }
-        own[place] = {static_cast<std::int32_t>(block.panel->first_key() + block.row + j), block.set, p,
-                      scratch.own.group.p[at], scratch.used[at]};
-      }
-    }
   }
 }
 

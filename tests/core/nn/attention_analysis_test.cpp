@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/backends.h"
@@ -203,6 +204,48 @@ TEST_CASE("sums by label and distance are the masses, and the first of the top k
       // The second group has no members.
       CHECK(sum(of.distance_mass, width, 1) == 0);
       CHECK(sum(of.label_mass[0], of.labels, 1) == 0);
+    }
+  }
+}
+
+// Whether `next` may follow `key` in a list: its probability is smaller, or equal and the key a later one.
+bool in_order(const sparse::TopKey& key, const sparse::TopKey& next) {
+  if (next.key < 0) return true;
+  if (key.probability != next.probability) return key.probability > next.probability;
+  return std::pair(key.set, key.key) < std::pair(next.set, next.key);
+}
+
+TEST_CASE("the top keys of a query are the first of all its keys by probability, also where many are equal", "[nn]") {
+  const EtcConfig config = config_of(false);
+  for (const bool equal : {false, true}) {
+    Model model(config);
+    for (const auto& parameter : model.parameters.all()) {
+      if (equal && parameter->name.find("query") != std::string::npos) parameter->value.zero();
+    }
+    const EncoderInput input = random_input(config, 150, 10);
+    const auto layers = [&](std::int64_t top) {
+      AnalysisSettings settings;
+      settings.top = top;
+      return model.run(input, settings).layers;
+    };
+    constexpr std::int64_t kAll = 170;  // more than there are keys
+    const auto all = layers(kAll);
+    for (const std::int64_t kept : {1, 5, 16, 100}) {
+      CAPTURE(equal, kept);
+      const auto shorter = layers(kept);
+      for (std::size_t n = 0; n < all.size(); ++n) {
+        bool ordered = true, complete = true, first = true;
+        for (std::int64_t row = 0; row < all[n].heads * all[n].queries; ++row) {
+          const sparse::TopKey* const list = &all[n].top[static_cast<std::size_t>(row * kAll)];
+          const auto seen =
+              static_cast<std::int64_t>(all[n].at(row / all[n].queries, row % all[n].queries, QueryStatistic::visible));
+          complete &= list[seen - 1].key >= 0 && list[seen].key < 0;
+          for (std::int64_t k = 1; k < seen; ++k) ordered &= in_order(list[k - 1], list[k]);
+          const sparse::TopKey* const own = &shorter[n].top[static_cast<std::size_t>(row * kept)];
+          first &= std::memcmp(own, list, static_cast<std::size_t>(kept) * sizeof(sparse::TopKey)) == 0;
+        }
+        CHECK((ordered && complete && first));
+      }
     }
   }
 }
