@@ -5,8 +5,8 @@ target_include_directories(etc_compiler INTERFACE ${PROJECT_SOURCE_DIR})
 # -Wno-restrict: GCC 12 reports false overlaps in std::string (GCC bug 105651).
 # No automatic contraction: which multiplications and additions are fused must not depend on how a loop was inlined.
 # These options are not for device compilers, which have their own (etc_core/base/*/toolchain.cmake).
-# No -Wshadow in unity builds (build_time.cmake), where the globals of one source are visible in the next.
-set(etc_options -Wall -Wextra "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>" -Wno-unused-parameter -Wno-restrict -ffp-contract=off)
+# In unity builds (build_time.cmake), where the globals of one source are visible in the next, only local names count.
+set(etc_options -Wall -Wextra "$<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,-Wshadow=local,-Wshadow>" -Wno-unused-parameter -Wno-restrict -ffp-contract=off)
 if(ETC_WERROR)
   list(APPEND etc_options -Werror)
 endif()

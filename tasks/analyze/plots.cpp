@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "etc_core/base/files.h"
-#include "tasks/analyze/files.h"
+#include "tasks/analyze/means.h"
 #include "tasks/analyze/violins.h"
 #include "tasks/plot/line_plot.h"
 

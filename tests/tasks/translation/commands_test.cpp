@@ -30,9 +30,9 @@ TEST_CASE("generated pairs are learned from, prepared and scored by the program"
                                             "--vocab", words, "--output", scene.path("h.h5")});
   CHECK(other.code == 1);
   CHECK_THAT(other.err, Catch::Contains("got one of kind word, which task translation reads"));
-  const auto refused = [&](Words words, const Words& more, const char* message) {
-    words.insert(words.end(), more.begin(), more.end());
-    const test::Result result = scene.try_run(words);
+  const auto refused = [&](Words command, const Words& more, const char* message) {
+    command.insert(command.end(), more.begin(), more.end());
+    const test::Result result = scene.try_run(command);
     CHECK(result.code == 2);
     CHECK_THAT(result.err, Catch::Contains(message));
   };

@@ -1,10 +1,9 @@
-// Writes the numerical results: analysis.h5, CSV tables and summary.json.
+// The numerical results as arrays: analysis.h5.
 #pragma once
 
 #include <filesystem>
-#include <span>
+#include <string>
 
-#include "etc_core/base/json_fwd.h"
 #include "tasks/analyze/model_analysis.h"
 
 namespace etc::analyze {
@@ -24,23 +23,5 @@ void write_h5(const ModelAnalysis& model, const std::filesystem::path& path);
 
 // The path of a quantity: "entropy", with several operators "entropy/long"; for one attention type "etc/mass/l2g".
 std::string h5_path(const ModelAnalysis& model, const OperatorResults& results, Quantity quantity);
-
-// Writes to the folder: statistics.csv, label_mass.csv, distance_mass.csv, best_match.csv (if all heads are compared),
-// relative_tables.csv (first layer), gradient_norms.csv (if requested).
-void write_csv(const ModelAnalysis& model, const std::filesystem::path& folder);
-
-// Medians, variances and the numbers for checking the papers' statements about figures (analysis 4), one object per model.
-Json summary_of(std::span<const ModelAnalysis> models);
-
-// What a reader of a model's results should know: groups without queries, a single layer.
-std::vector<std::string> notes_of(const ModelAnalysis& model);
-
-// The mean over heads of a quantity's quantile, variance or mean in a layer; nan without values.
-double over_heads(const OperatorResults& results, Quantity quantity, std::int64_t layer,
-                  double (*of)(const Distribution& cell));
-double median_of(const Distribution& cell);
-double mean_of(const Distribution& cell);
-double variance_of(const Distribution& cell);
-double maximum_of(const Distribution& cell);
 
 }  // namespace etc::analyze
