@@ -121,14 +121,16 @@ bool is_shared_key_bias(const std::string& name, bool share_kv, bool share_qkv);
 // Numbers by the file's tensor names.
 using NamedNumbers = std::map<std::string, std::vector<float>>;
 
-// Compares gradients with the file's, every tensor relative to its own largest number. Throws Error when a tensor exists on
-// one side only.
+// Compares gradients with the file's. Throws Error when a tensor exists on one side only.
+//
+// Differences are relative to the tensor's largest number or, if that is more, to kSmall of the largest of all tensors (the
+// golden README's measure).
 //
 // The gradient of a bias is a sum over tokens of the terms that its kernel's gradient multiplies with x, and may cancel to
 // zero (is_shared_key_bias). Its rounding error is then that of the terms, 2^-24 · sqrt(tokens) · |term| for each rounding
-// step. The kernel's gradient, the same sum with normalised x, is about sqrt(tokens) · |term|. Hence the absolute tolerance
-// kRoundings · 2^-24 · (largest of the kernel's gradient). Gradients of queries and keys are zero where every row has one
-// key; they may hold as much of the gradient of the values' kernel. All other tensors have no absolute tolerance.
+// step. The kernel's gradient, the same sum with normalised x, is about sqrt(tokens) · |term|. Hence an absolute tolerance of
+// kRoundings · 2^-24 · (largest of the kernel's gradient) is added. Gradients of queries and keys are zero where every row
+// has one key; they may hold as much of the gradient of the values' kernel.
 struct GradientDifference {
   struct OfTensor {
     double own = 0;        // worst difference relative to the tensor's largest number
@@ -142,6 +144,7 @@ struct GradientDifference {
   void add(const GradientDifference& other);  // the worst of both
   void print() const;                         // one line per tensor
   static constexpr double kTolerance = 1e-5;
+  static constexpr double kSmall = 0.01;
   // Products, softmax and its derivative, sums over keys and over what the layers above left; at most 31 in 106 files of
   // BERTs of 2 to 4 layers and 20 to 59 tokens. The reference's own rounding adds to ours.
   static constexpr double kRoundings = 64;
@@ -153,7 +156,7 @@ struct ModelDifference {
   Worst outputs, scores, loss;
   GradientDifference gradients;
 
-  void compare_loss(const GoldenFile& file, double actual);                    // relative, in both precisions
+  void compare_loss(const GoldenFile& file, double actual);                    // in both precisions of the file
   void compare_gradients(const GoldenFile& file, const NamedNumbers& actual);  // in both precisions of the file
   // As columns of a GoldenReport.
   std::vector<std::optional<double>> figures(bool has_scores, bool has_gradients) const;
@@ -161,6 +164,10 @@ struct ModelDifference {
   bool tolerated() const;
   void check() const;  // asserts it
 };
+
+// How far a falsified number of a data set of outputs, scores, losses or gradients is from the true one: a thousandth of it,
+// of small numbers what is well outside the tolerances above.
+double falsification(const std::string& data_set, double value);
 
 // Prints one row per file: its name and the worst differences.
 class GoldenReport {

@@ -35,21 +35,8 @@ void compare_states(Worst& worst, const GoldenCase& golden, const std::string& n
 void compare_scores(Worst& worst, const GoldenCase& golden, std::int64_t layer, const std::string& type,
                     const GoldenRun& run) {
   const std::string name = fmt::format("layer_{}/scores_{}", layer, type);
-  const GoldenMasks& masks = golden.masks;
-  const std::int64_t N = golden.config.num_attention_heads, queries = masks.queries(type), keys = masks.keys(type),
-                     columns = masks.columns(type);
-  require_zero_outside(golden.file, masks, type, "outputs/" + name);
-  // Of the states that the layer reads.
-  const auto rows = masks.defined_rows(layer);
-  const std::vector<bool>&of_queries = rows[type[0] == 'g'], &of_keys = rows[type[2] == 'g'];
-  const auto counts = [&](std::int64_t i) -> bool {
-    const std::int64_t column = i % columns, query = i / columns % queries, b = i / columns / queries / N;
-    const std::int64_t key = masks.key(type, query, column);
-    if (key < 0 || !(run.has_masked_scores || masks.allowed(type, b, query, column))) return false;
-    return of_queries[static_cast<std::size_t>(b * queries + query)] &&
-           of_keys[static_cast<std::size_t>(b * keys + key)];
-  };
-  compare_output(worst, golden.file, name, run.scores.at(layer).at(type), counts);
+  require_zero_outside(golden.file, golden.masks, type, "outputs/" + name);
+  compare_output(worst, golden.file, name, run.scores.at(layer).at(type), counted_scores(golden, layer, type, run));
 }
 
 // Makes layer `layer` of the model return the output of its attention block, on one side: the feed-forward block adds zero.
@@ -216,6 +203,23 @@ LayerStates attention_states(const GoldenCase& golden) {
     }
   }
   return states;
+}
+
+std::function<bool(std::int64_t)> counted_scores(const GoldenCase& golden, std::int64_t layer, const std::string& type,
+                                                 const GoldenRun& run) {
+  // Of the states that the layer reads.
+  const auto rows = golden.masks.defined_rows(layer);
+  return
+      [&golden, &run, type, of_queries = rows[type[0] == 'g'], of_keys = rows[type[2] == 'g']](std::int64_t i) -> bool {
+        const GoldenMasks& masks = golden.masks;
+        const std::int64_t queries = masks.queries(type), columns = masks.columns(type);
+        const std::int64_t column = i % columns, query = i / columns % queries,
+                           b = i / columns / queries / golden.config.num_attention_heads;
+        const std::int64_t key = masks.key(type, query, column);
+        if (key < 0 || !(run.has_masked_scores || masks.allowed(type, b, query, column))) return false;
+        return of_queries[static_cast<std::size_t>(b * queries + query)] &&
+               of_keys[static_cast<std::size_t>(b * masks.keys(type) + key)];
+      };
 }
 
 void GoldenDifference::compare(const GoldenCase& golden, const GoldenRun& run) {

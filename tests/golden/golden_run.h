@@ -1,6 +1,7 @@
 // One run of the model on a golden case, all results kept, and the comparison of a run with the file.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,6 +54,11 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
 // They cannot be observed, so each layer's states are computed as the output of a model in which that layer's feed-forward
 // block is the identity. Empty if the file has none of them.
 LayerStates attention_states(const GoldenCase& golden);
+
+// Which numbers of a layer's scores are compared: those between defined rows, masked pairs only if the run has them. The
+// arguments must outlive the result.
+std::function<bool(std::int64_t)> counted_scores(const GoldenCase& golden, std::int64_t layer, const std::string& type,
+                                                 const GoldenRun& run);
 
 // Differences of GoldenRuns.
 struct GoldenDifference : ModelDifference {

@@ -168,14 +168,23 @@ void H5Edit::put_external_link(const std::string& path, const std::filesystem::p
   ids.ok(H5Lcreate_external(file.c_str(), target.c_str(), file_, path.c_str(), make_groups(ids), H5P_DEFAULT));
 }
 
-void H5Edit::scale_element(const std::string& path, std::int64_t index, double factor) {
+void H5Edit::change_element(const std::string& path, std::int64_t index, const std::function<double(double)>& change) {
   Ids ids(where_ + ":" + path);
   const hid_t data_set = ids.own(H5Dopen2(file_, path.c_str(), H5P_DEFAULT));
   const hid_t space = ids.own(H5Dget_space(data_set));
   std::vector<double> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
   ids.ok(H5Dread(data_set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
-  values.at(static_cast<std::size_t>(index)) *= factor;
+  double& element = values.at(static_cast<std::size_t>(index));
+  element = change(element);
   ids.ok(H5Dwrite(data_set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+}
+
+void H5Edit::scale_element(const std::string& path, std::int64_t index, double factor) {
+  change_element(path, index, [&](double x) { return x * factor; });
+}
+
+void H5Edit::shift_element(const std::string& path, std::int64_t index, double by) {
+  change_element(path, index, [&](double x) { return x + by; });
 }
 
 void H5Edit::remove(const std::string& path) {

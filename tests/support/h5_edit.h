@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class H5Edit : NotCopied {
   void put_external_link(const std::string& path, const std::filesystem::path& file, const std::string& target);
   void remove(const std::string& path);
   void scale_element(const std::string& path, std::int64_t index, double factor);  // in a numeric data set
+  void shift_element(const std::string& path, std::int64_t index, double by);
 
   // Attributes of an object ("/" is the root).
   void put_attribute(const std::string& object, const std::string& name, std::int64_t value);
@@ -53,6 +55,8 @@ class H5Edit : NotCopied {
   void remove_attribute(const std::string& object, const std::string& name);
 
  private:
+  void change_element(const std::string& path, std::int64_t index, const std::function<double(double)>& change);
+
   void clear(const std::string& path);
 
   std::string where_;
