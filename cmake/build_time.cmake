@@ -8,15 +8,13 @@ else()
 endif()
 set(etc_precompiled <algorithm> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string> <vector>
                     <fmt/format.h>)
-# GCC 12 reports false overflows in the precompiled std::string (GCC bug 105651); builds with a compiler cache keep these
-# warnings.
-set(etc_precompile_options -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 
-# etc_precompile(TARGET HEADER…): precompiles these headers and the standard ones.
+# etc_precompile(TARGET HEADER…): precompiles these headers and the standard ones. Without the warnings that are false in
+# the precompiled std::string; builds with a compiler cache keep them.
 function(etc_precompile target)
   if(ETC_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE ${etc_precompiled} ${ARGN})
-    target_compile_options(${target} PRIVATE ${etc_precompile_options})
+    target_compile_options(${target} PRIVATE ${etc_false_overflows})
   endif()
 endfunction()
 

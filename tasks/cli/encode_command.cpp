@@ -40,9 +40,10 @@ constexpr const char* kExamples = R"(Examples:
   echo '{"text": "The harbour is old."}' | etc encode --text - --model run/best --output -
 
 --text takes JSON lines, each a string or an object with "text" and, if wanted, "id", and encodes one text after the
-other: --states mean is a vector a text, the mean of its long states; long a row a token; global a row a sentence. The
-output is JSON lines (-, .jsonl: written as they come), NumPy's (.npy; OUTPUT.offsets.npy says which rows are whose) or
-HDF5 (.h5). It says how many tokens of each text were read and how many were cut.
+other: --states mean is a vector a text, the mean of the long states of its sentences (without CLS); long a row a
+token; global a row a sentence. The output is JSON lines (-, .jsonl: written as they come), NumPy's (.npy;
+OUTPUT.offsets.npy says which rows are whose) or HDF5 (.h5). It says how many tokens of each text were read and how
+many were cut.
 
 --data takes prepared data and writes their layout: /examples/<name>/values and offsets, with the names id,
 long_token_ids, global_token_ids, long and global; values of long from offsets[i] to offsets[i+1] are the states
