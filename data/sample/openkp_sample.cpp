@@ -16,9 +16,9 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kTrainFile = "train";
 constexpr std::int64_t kMaxTopics = 10;
-constexpr std::int64_t kPhrases = 3;         // of a topic
-constexpr std::int64_t kLongestPhrase = 2;   // words
-constexpr std::size_t kTopicsPerChoice = 2;  // names per topic to draw from
+constexpr std::int64_t kPhrases = 3;        // of a topic
+constexpr std::int64_t kLongestPhrase = 2;  // words
+constexpr int kPopularity = 2;              // exponent: the j-th topic is asked for with weight 1/j²
 constexpr std::size_t kFirstPhraseName = 24, kPhraseNames = 120;
 
 // "T offers p and q and r daily" at most.
@@ -53,13 +53,9 @@ Words sentence_of(const Topic& topic) {
 
 // Topics with different names and with phrases that share no word; the first one is the heading's.
 std::vector<Topic> topics_of(std::int64_t count, bool popular, Choices& choices) {
-  Words topic_names = names(0, kTopicsPerChoice * static_cast<std::size_t>(count));
-  const std::size_t meant =
-      popular ? popular_index(topic_names.size(), choices) : even_index(topic_names.size(), choices);
-  std::swap(topic_names[0], topic_names[meant]);
-  std::vector<std::string> others(topic_names.begin() + 1, topic_names.end());
-  choices.shuffle(others);
-  std::copy(others.begin(), others.end(), topic_names.begin() + 1);
+  const auto listed = static_cast<std::size_t>(count), all = listed + kSpareNames;
+  const std::size_t meant = popular ? popular_index(all, choices, kPopularity) : even_index(all, choices);
+  const Words topic_names = some_of(names(0, all), meant, listed, choices);
   Words phrase_names = names(kFirstPhraseName, kPhraseNames);
   choices.shuffle(phrase_names);
   std::vector<Topic> topics;

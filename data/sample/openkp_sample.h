@@ -8,7 +8,7 @@
 //
 // The training file is easier, so that a tiny model learns in hundreds of steps (wikihop_sample.h says why): its pages
 // list 1 … n topics in equal shares, always including the heading's, and some topics are asked for far more often (the
-// j-th with weight 1/j). Pages of the dev file list all n, and every topic is asked for equally often.
+// j-th with weight 1/j²). Pages of the dev file list all n, and every topic is asked for equally often.
 #pragma once
 
 #include <cstdint>

@@ -36,10 +36,12 @@ std::size_t even_index(std::size_t count, Choices& choices) {
   return static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(count)));
 }
 
-std::size_t popular_index(std::size_t count, Choices& choices) {
-  std::vector<std::int64_t> up_to;  // cumulative weights, times 840: exact for the first ranks
-  for (std::size_t j = 0; j < count; ++j) {
-    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + 1));
+std::size_t popular_index(std::size_t count, Choices& choices, int exponent) {
+  std::vector<std::int64_t> up_to;  // cumulative weights, times 840^exponent: exact for the first ranks
+  for (std::int64_t rank = 1; rank <= static_cast<std::int64_t>(count); ++rank) {
+    std::int64_t whole = 1, part = 1;
+    for (int i = 0; i < exponent; ++i) whole *= 840, part *= rank;
+    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + whole / part);
   }
   const std::int64_t drawn = choices.below(up_to.back());
   return static_cast<std::size_t>(std::upper_bound(up_to.begin(), up_to.end(), drawn) - up_to.begin());

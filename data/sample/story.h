@@ -27,10 +27,10 @@ void add_filler_words(std::set<std::string>& words);
 // any two names, and every pair must occur in enough records.
 inline constexpr std::size_t kSpareNames = 2;
 
-// A name's number j = 0 … count-1, drawn uniformly, or with weight 1/(j+1) as in Zipf's law, so that a few names are
-// frequent.
+// A name's number j = 0 … count-1, drawn uniformly, or with weight 1/(j+1)^exponent (1: Zipf's law), so that a few names
+// are frequent.
 std::size_t even_index(std::size_t count, Choices& choices);
-std::size_t popular_index(std::size_t count, Choices& choices);
+std::size_t popular_index(std::size_t count, Choices& choices, int exponent = 1);
 
 // `count` of these words: the one at `first`, then others in random order.
 std::vector<std::string> some_of(std::vector<std::string> words, std::size_t first, std::size_t count,
